@@ -1,0 +1,37 @@
+/* Status codes of every vtrn call: 0 is success, negative is an error, positive is "not yet".
+ * One X-macro, so that the enum, the names and the descriptions cannot drift apart. */
+#ifndef VTRN_STATUS_H
+#define VTRN_STATUS_H
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name, value, what it means. Grouped by what is lost: the call, the program, the run, the host. */
+#define VTRN_STATUS_MAP(X) \
+    X(BLOCKED, 1, "waits for another core or for more of the program") \
+    X(OK, 0, "success") \
+    X(INVALID, -1, "a wrong argument: the call did nothing") \
+    X(ILLEGAL, -2, "an instruction breaks a rule of the target") \
+    X(UNSUPPORTED, -3, "known to the hardware or the API, not to vtrn") \
+    X(FORMAT, -4, "a file or a text is not what it should be") \
+    X(LIMIT, -5, "a size is beyond what the format or the target can hold") \
+    X(FAULT, -6, "the emulated machine faulted; the fault record says where") \
+    X(DEADLOCK, -7, "every core waits and none can go on") \
+    X(NOMEM, -8, "the host has no memory for it") \
+    X(IO, -9, "the host could not read or write a file") \
+    X(INTERRUPTED, -10, "the user stopped the run")
+
+enum vtrn_status {
+#define X(name, value, text) VTRN_##name = value,
+    VTRN_STATUS_MAP(X)
+#undef X
+};
+
+/* The name ("ILLEGAL") and the meaning of a status; never NULL. */
+const char *vtrn_status_name(enum vtrn_status status);
+const char *vtrn_status_text(enum vtrn_status status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,29 @@
+/* chip: one chip run = program + memories + one or two cores that step together. */
+#ifndef VTRN_CHIP_H
+#define VTRN_CHIP_H
+#include "exec/exec.h"
+
+struct vtrn_run_options {
+    int threads;            /* host threads; 0: all. With two cores each has one when there are two. */
+    bool stochastic_rounding;
+    uint64_t seed;
+    void (*print)(void *self, int core, const char *text);
+    void *print_self;
+    /* Called about every 100 ms of host time with the share done (0..1) or -1 (unknown); returning false interrupts. */
+    bool (*progress)(void *self, double share);
+    void *progress_self;
+};
+void vtrn_run_options_init(struct vtrn_run_options *options);
+
+struct vtrn_chip; /* borrows the program */
+struct vtrn_chip *vtrn_chip_create(struct vtrn_prog *prog, const struct vtrn_run_options *options, struct vtrn_error *err);
+void vtrn_chip_destroy(struct vtrn_chip *chip);
+struct vtrn_mem *vtrn_chip_mem(struct vtrn_chip *chip);
+struct vtrn_core *vtrn_chip_core(struct vtrn_chip *chip, int core);
+/* Runs every core as far as its list goes. `closed` bit c: core c's list is complete. OK: all complete lists are done and
+ * every open one is at its end; BLOCKED: a core waits for a peer whose list is still open (the caller appends and calls
+ * again); DEADLOCK, FAULT: err says which core, where and why, with the kernel's file and line. */
+enum vtrn_status vtrn_chip_run(struct vtrn_chip *chip, unsigned closed, bool release, struct vtrn_error *err);
+const struct vtrn_fault *vtrn_chip_fault(const struct vtrn_chip *chip);
+void vtrn_chip_counters(const struct vtrn_chip *chip, struct vtrn_counters *out);
+#endif

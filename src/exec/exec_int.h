@@ -1,0 +1,98 @@
+/* Inside exec/ only: the core's state, resolved operands, row access, and the dispatch of bodies. */
+#ifndef VTRN_EXEC_INT_H
+#define VTRN_EXEC_INT_H
+#include "exec/exec.h"
+
+enum { EXEC_FREE_DIMS = VTRN_AP_DIMS, EXEC_ROW_MAX = 2048 /* fp32 elements of one scratch row block */ };
+
+/* An operand after its dynamic parts are known: host addresses, strides in bytes, free dimensions merged where they are
+ * contiguous. For HBM operands (DMA) dim[0] of the pattern is treated as "partitions" too. */
+struct exec_view {
+    uint8_t *base;       /* first element of partition 0 */
+    ptrdiff_t pitch;     /* bytes from a partition to the next */
+    int64_t parts;       /* partitions (count of dim[0]) */
+    int64_t elems;       /* elements per partition */
+    int ndim;            /* free dims after merging; 0 when elems is 1 */
+    struct {
+        ptrdiff_t stride; /* bytes */
+        int64_t count;
+    } dim[EXEC_FREE_DIMS];
+    uint8_t dtype, elem_bytes;
+    bool contiguous;      /* a partition's elements are adjacent */
+    struct vtrn_store *store;
+    const int64_t *row_offset; /* VECTOR: byte offset of each partition from base instead of p*pitch; -1: skip the row */
+    const int64_t *elem_offset; /* INDIRECT: see dma/indirect code; NULL otherwise */
+};
+
+struct exec_loop {
+    uint32_t begin_pc;
+    bool is_while;
+    uint32_t reg;
+    int64_t value, upper, step;
+};
+
+struct vtrn_core {
+    const struct vtrn_prog *prog;
+    struct vtrn_mem *mem;
+    const struct vtrn_kern *kern;
+    struct vtrn_exec_options options;
+    int id;
+    uint32_t pc;
+    struct exec_loop loop[16];
+    int loops;
+    int32_t *reg; /* virtual registers, grows with prog->registers */
+    uint32_t regs;
+    float act_acc[128], vec_acc[128]; /* accumulators of the scalar and the vector engine, one per partition */
+    struct exec_rng *rng;             /* generators: rng.c */
+    struct vtrn_fault fault;
+    struct vtrn_counters counters;
+    struct vtrn_wait wait;
+    bool waiting;
+    struct vtrn_buf index_space; /* row_offset and elem_offset arrays of the current instruction */
+    uint8_t *scratch;        /* threads * scratch_bytes, 64-byte aligned */
+    size_t scratch_bytes;
+    struct vtrn_inst inst;   /* the one being executed */
+};
+
+/* One body per instruction, named after it; a missing body is a link error. */
+typedef enum vtrn_status exec_body(struct vtrn_core *core, const struct vtrn_inst *inst);
+#define OP(name, code, engines, dflt, version, args, rule, doc) exec_body vtrn_exec_##name;
+#define GONE(code, name)
+#include "isa/ops.def"
+#undef OP
+#undef GONE
+
+/* Records a fault of the instruction being executed and returns VTRN_FAULT. */
+enum vtrn_status exec_fault(struct vtrn_core *core, enum vtrn_fault_reason reason, const char *fmt, ...) VTRN_PRINTF(3, 4);
+/* Store, dynamic offsets, bounds. `access` is VTRN_READ, VTRN_WRITE (all of the view will be overwritten) or both. */
+enum vtrn_status exec_resolve(struct vtrn_core *core, const struct vtrn_ap *ap, int access, struct exec_view *view_out);
+/* A (P,1) vector operand or number as one fp32 per partition: fills out[parts]. */
+enum vtrn_status exec_scalar(struct vtrn_core *core, const struct vtrn_value *value, int64_t parts, float *out);
+/* Integer value of a REG operand. */
+int64_t exec_reg_value(const struct vtrn_core *core, const struct vtrn_value *value);
+void exec_set_reg(struct vtrn_core *core, uint32_t reg, int32_t value);
+
+/* ---- rows: a block is `np` partitions from p0 by elements [i0, i0+n) of each, packed row after row ---- */
+/* fp32 values of a block. Returns a direct pointer into the tensor when it is fp32, contiguous and np is 1, else `scratch`. */
+const float *exec_load_f32(const struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0,
+                           int64_t n, float *scratch);
+/* Where to compute a block that will be stored: direct pointer under the same conditions, else `scratch`. */
+float *exec_out_f32(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, float *scratch);
+/* Converts and stores a block computed in `values` (nothing to do when `values` is the direct pointer). */
+void exec_store_f32(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
+                    const float *values);
+/* Raw elements (no conversion), packed; elem_bytes of the view. */
+const void *exec_load_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, void *scratch);
+void exec_store_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, const void *values);
+/* Address of element i of partition p (slow path, any pattern). */
+uint8_t *exec_elem(const struct exec_view *view, int64_t p, int64_t i);
+
+/* Splits [0, parts) partitions over the pool when parts*elems is worth it; fn gets its thread's scratch. */
+struct exec_rows {
+    struct vtrn_core *core;
+    const struct vtrn_inst *inst;
+    const void *data; /* the body's own struct */
+};
+void exec_for_partitions(struct vtrn_core *core, int64_t parts, int64_t work_per_part,
+                         void (*fn)(const struct exec_rows *rows, int64_t p0, int64_t p1, uint8_t *scratch), const void *data);
+#endif

@@ -1,0 +1,101 @@
+/* kern: arithmetic on rows of numbers. `ref/` is portable C and the definition of correct; x86/ and arm/ override slots.
+ * Every override is bit-exact with ref, unless its slot's comment here names an error bound (none does today).
+ *
+ * Common contract: pointers may be unaligned and n may be anything including 0; dst may equal a source exactly (in place)
+ * but not overlap it otherwise. fp32 arithmetic is IEEE with denormals, RNE, no contraction of separate operations unless
+ * a slot says fma. NaN results are the quiet NaN 0x7fc00000 unless the slot copies. */
+#ifndef VTRN_KERN_H
+#define VTRN_KERN_H
+#include "isa/isa.h"
+
+/* One tile of the tensor engine. K, M, N any size >= 0; stationary [K,M] and moving [K,N] have unit stride along M and N.
+ * D[m,n] = (acc ? D[m,n] : 0) + chain, where chain starts at +0 and is fma(s[k,m], x[k,n], chain) for k = 0..K-1 in
+ * order, in fp32 (IEEE, denormals kept): bf16, fp16, fp8 inputs convert exactly to fp32 first, tf32 is fp32 with the low
+ * 13 mantissa bits rounded away (RNE). The products of 16- and 8-bit inputs are exact in fp32, so fma there is
+ * multiply-then-add. A fresh chain replaces D even where K is 0. */
+struct vtrn_mm {
+    int k, m, n;
+    const void *s;
+    ptrdiff_t s_pitch; /* bytes from k to k+1 */
+    const void *x;
+    ptrdiff_t x_pitch;
+    float *d;
+    ptrdiff_t d_pitch; /* bytes from m to m+1 */
+    uint8_t s_dtype, x_dtype; /* F32 TF32 BF16 F16 F8E4M3 F8E4M3FN F8E5M2 */
+    bool acc;
+    void *scratch; /* vtrn_kern.mm_scratch_bytes, 64-byte aligned, private to the thread */
+};
+/* One tile of block-scaled (MX) operands: s, x hold K partitions of packed elements; scale bytes are already gathered to
+ * one per (k, column): s_scale[k*m + col], x_scale[k*n + col] (E8M0). chain over k then q=0..3 in order:
+ * fma(S*2^ss, X*2^sx, chain), each scaled value exact in fp32 (values beyond fp32's range become inf or round to 0). */
+struct vtrn_mm_mx {
+    int k, m, n;
+    const void *s;
+    ptrdiff_t s_pitch;
+    const void *x;
+    ptrdiff_t x_pitch;
+    const uint8_t *s_scale, *x_scale;
+    float *d;
+    ptrdiff_t d_pitch;
+    uint8_t s_dtype, x_dtype; /* F8E5M2X4 F8E4M3FNX4 F4E2M1FNX4 */
+    bool acc;
+    void *scratch;
+};
+
+struct vtrn_kern {
+    enum vtrn_cpu_level level;
+    /* dtype -> fp32, exact for all but I32/U32 (RNE). TF32 copies. NULL for packed dtypes. E8M0: 2^(b-127), 0xff NaN. */
+    void (*load[VTRN_DT_COUNT])(float *dst, const void *src, size_t n);
+    /* fp32 -> dtype. Floats: RNE; overflow to inf where the format has it, else (e4m3fn) NaN -> 0x7f, +-inf and overflow
+     * saturate to +-448. fp8 e4m3: largest 240, overflow inf. Ints: RNE, saturating, NaN -> 0. BOOL: x != 0. TF32: RNE to
+     * 10 mantissa bits. E8M0: nearest power of two by RNE of the exponent (ties up in magnitude), NaN/negative -> 0xff,
+     * 0 -> 0. NaN keeps its sign: canonical quiet NaN of the format. */
+    void (*store[VTRN_DT_COUNT])(void *dst, const float *src, size_t n);
+    /* fp32 -> dtype with stochastic rounding for BF16 F16 F8*: random[i] are uniform 32-bit words. NULL elsewhere. */
+    void (*store_sr[VTRN_DT_COUNT])(void *dst, const float *src, const uint32_t *random, size_t n);
+
+    /* dst = op(a, b) and dst = op(a, s) or op(s, a) (reverse); ARITH operators, fp32. NULL for BITS operators. */
+    void (*tt[VTRN_ALU_COUNT])(float *dst, const float *a, const float *b, size_t n);
+    void (*ts[VTRN_ALU_COUNT])(float *dst, const float *a, float s, bool reverse, size_t n);
+    /* dst = a * mul + add, rounded twice: the most frequent pair. */
+    void (*mul_add)(float *dst, const float *a, float mul, float add, size_t n);
+    /* 32-bit integer forms of ADD SUBTRACT MULTIPLY MAXIMUM MINIMUM and the comparisons (wrap around; result 0/1);
+     * the unsigned forms differ in comparisons and max/min. NULL elsewhere. */
+    void (*tt_i32[VTRN_ALU_COUNT])(int32_t *dst, const int32_t *a, const int32_t *b, size_t n);
+    void (*tt_u32[VTRN_ALU_COUNT])(uint32_t *dst, const uint32_t *a, const uint32_t *b, size_t n);
+    /* BITS operators on elements of 1, 2, 4 bytes ([0], [1], [2]). */
+    void (*tt_bits[VTRN_ALU_COUNT][3])(void *dst, const void *a, const void *b, size_t n);
+    void (*ts_bits[VTRN_ALU_COUNT][3])(void *dst, const void *a, uint32_t s, bool reverse, size_t n);
+
+    /* dst = f(a * scale + bias), the inner part rounded twice. Within 2 ulp of the exact function of that argument. */
+    void (*act[VTRN_ACT_COUNT])(float *dst, const float *a, float scale, float bias, size_t n);
+
+    /* acc[r] = op(...op(op(acc[r], src[r][0]), src[r][1])..., src[r][n-1]) in order, for `rows` rows `row_stride` floats
+     * apart. ADD SUBTRACT MULTIPLY MAXIMUM MINIMUM LOGICAL_* ABS_MAX ABS_MIN. */
+    void (*reduce[VTRN_ALU_COUNT])(float *acc, const float *src, size_t row_stride, size_t rows, size_t n);
+    /* dst[i] = r = op1(op0(a[i], r), b[i]), r = *state on entry and exit; reverse flags swap each operator's operands.
+     * `a`, `b`, `dst` contiguous. Specialised for multiply+add; generic otherwise. */
+    void (*scan)(float *dst, const float *a, const float *b, float *state, enum vtrn_alu op0, bool reverse0,
+                 enum vtrn_alu op1, bool reverse1, size_t n);
+
+    void (*mm)(const struct vtrn_mm *mm);
+    void (*mm_mx)(const struct vtrn_mm_mx *mm);
+    size_t mm_scratch_bytes;
+
+    /* dst[j][i] = src[i][j] for elements of 1, 2, 4 bytes ([0], [1], [2]); pitches in bytes; rows x cols of src. */
+    void (*transpose[3])(void *dst, ptrdiff_t dst_pitch, const void *src, ptrdiff_t src_pitch, size_t rows, size_t cols);
+};
+
+/* The slots of a level: set to ref, then overridden level by level up to `level` (which this machine must have). */
+const struct vtrn_kern *vtrn_kern_for(enum vtrn_cpu_level level);
+/* The slots for vtrn_cpu_level(). */
+static inline const struct vtrn_kern *vtrn_kern_best(void) { return vtrn_kern_for(vtrn_cpu_level()); }
+
+/* One value, by the definition of ref: for immediates and tests. */
+float vtrn_to_f32(enum vtrn_dtype dtype, const void *element);
+void vtrn_from_f32(enum vtrn_dtype dtype, float value, void *element_out);
+float vtrn_alu_f32(enum vtrn_alu op, float lhs, float rhs);
+float vtrn_act_f32(enum vtrn_act func, float x);
+/* A value of an MX element: `lane` 0..3 of a packed element. */
+float vtrn_mx_to_f32(enum vtrn_dtype dtype, const void *element, int lane);
+#endif
