@@ -31,7 +31,11 @@ struct vtrn_tensor {
     int64_t row_bytes;   /* on chip: bytes in a partition; HBM: all its bytes */
     uint16_t addr_partition;
     uint32_t addr_byte;  /* with has_address: byte in the partition */
-    uint32_t first_use, last_use; /* index of instructions of `core`'s list; UINT32_MAX / 0: never used */
+    /* Positions in `core`'s list (shared tensors: the lowest and the highest of all lists), counted from the last
+     * vtrn_prog_forget_code. `born`: length of the list when the tensor was declared. first_use, last_use: index of the
+     * first and last instruction that names it; UINT32_MAX / 0: never used. A tensor that is born before a loop and used
+     * inside lives at least to the loop's end: the next turn of the loop may need it. */
+    uint32_t born, first_use, last_use;
     const void *data;    /* CONST: row_bytes bytes owned by the program */
 };
 struct vtrn_loc {
@@ -58,6 +62,7 @@ struct vtrn_prog {
     uint32_t tensors, tensor_capacity;
     struct vtrn_loc *loc; /* [0] is "unknown" */
     uint32_t locs, loc_capacity;
+    uint32_t loc_cache[64]; /* recent locations by hash: a loop in the kernel meets the same lines again and again */
     struct vtrn_buf string_bytes;
     uint32_t *string_at; /* offsets; [0] is "" */
     uint32_t strings, string_capacity;
