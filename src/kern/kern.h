@@ -98,4 +98,7 @@ float vtrn_alu_f32(enum vtrn_alu op, float lhs, float rhs);
 float vtrn_act_f32(enum vtrn_act func, float x);
 /* A value of an MX element: `lane` 0..3 of a packed element. */
 float vtrn_mx_to_f32(enum vtrn_dtype dtype, const void *element, int lane);
+/* Sets lane 0..3 of a packed element to the nearest value (RNE, saturating; NaN gives NaN where the format has it, else the
+ * largest). The other lanes keep their bits. */
+void vtrn_mx_from_f32(enum vtrn_dtype dtype, float value, int lane, void *element);
 #endif

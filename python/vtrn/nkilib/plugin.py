@@ -1,0 +1,81 @@
+"""pytest plugin of the nki-library adapter: supplies the missing modules and records every case's outcome.
+
+Loaded with ``-p vtrn.nkilib.plugin`` in the main process and in every worker, before the checkout's conftest.
+"""
+
+import json
+import os
+
+import pytest
+
+from vtrn.nkilib import shims
+
+ROOT = os.environ.get("VTRN_NKILIB_ROOT", "")
+RESULTS = os.environ.get("VTRN_NKILIB_RESULTS", "")
+
+if ROOT:
+    shims.install(ROOT)
+
+
+def family_of(nodeid: str) -> str:
+    """``core/attention`` of ``.../test/integration/nkilib/core/attention/test_x.py::case``."""
+    path = nodeid.partition("::")[0].replace("\\", "/")
+    _, _, rest = path.partition("nkilib/")
+    parts = (rest or path).split("/")
+    return "/".join(parts[:2]) if len(parts) > 2 else parts[0]
+
+
+def _reason(report) -> str:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        return report.longrepr[2]
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash is not None else str(report.longrepr or "")
+    return text.strip()[:600]
+
+
+def pytest_sessionstart(session):
+    if ROOT:
+        shims.finish(ROOT)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out the cases that an earlier, interrupted run has already recorded."""
+    if not (RESULTS and os.environ.get("VTRN_NKILIB_RESUME") and os.path.exists(RESULTS)):
+        return
+    with open(RESULTS, encoding="utf-8") as file:
+        done = {json.loads(line)["id"] for line in file if line.strip()}
+    left = [item for item in items if item.nodeid not in done]
+    if len(left) != len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in done])
+        items[:] = left
+
+
+class _Recorder:
+    """Appends one JSON line a case; lives in the main process only."""
+
+    def __init__(self, path):
+        self.file = open(path, "a", encoding="utf-8")
+        self.seen = {}
+
+    def record(self, nodeid, outcome, seconds, why):
+        row = {"id": nodeid, "family": family_of(nodeid), "outcome": outcome, "seconds": round(seconds, 3), "why": why}
+        self.file.write(json.dumps(row) + "\n")
+        self.file.flush()
+
+    def pytest_runtest_logreport(self, report):
+        seconds = self.seen.get(report.nodeid, 0.0) + report.duration
+        self.seen[report.nodeid] = seconds
+        if report.when == "call" or report.outcome != "passed":
+            if report.when == "teardown" and report.outcome == "failed":
+                return  # the call's outcome is recorded already
+            self.record(report.nodeid, report.outcome, seconds, "" if report.passed else _reason(report))
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.record(report.nodeid, "error", 0.0, _reason(report))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    if RESULTS and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Recorder(RESULTS), "vtrn-nkilib-recorder")
