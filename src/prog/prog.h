@@ -9,7 +9,9 @@
 #include "arch/arch.h"
 #include "isa/isa.h"
 
-enum { VTRN_CORES_MAX = 2, VTRN_TENSOR_RANK = 8 };
+enum { VTRN_CORES_MAX = 2, VTRN_TENSOR_RANK = 8, VTRN_LOOP_DEPTH = 16 };
+/* Sane limits of a program: what a file or a front end may ask for before it is an error. */
+enum { VTRN_REGISTERS_MAX = 1 << 20, VTRN_STRING_MAX_BYTES = 1 << 20 };
 
 enum vtrn_tensor_role {
     VTRN_ROLE_TEMP,   /* allocated by the program */
@@ -51,7 +53,8 @@ struct vtrn_code {
     uint32_t count, capacity;
     struct vtrn_edge *edge;
     uint32_t edges, edge_capacity;
-    uint32_t loop_depth, loop_start[16];
+    uint32_t loop_depth, loop_start[VTRN_LOOP_DEPTH]; /* loops that are open */
+    uint32_t loops;                                   /* loops begun so far */
 };
 struct vtrn_prog {
     const struct vtrn_arch *arch;
