@@ -1,0 +1,58 @@
+"""Stand-in for ``torch_xla`` on machines that do not have it, so that scripts written for a Neuron device run as they are.
+
+Tensors stay on the CPU: a kernel call runs on the virtual chip when it is made, so there is no graph to cut and nothing
+to synchronise. Installed by ``vtrn run`` only, and only when no real ``torch_xla`` can be imported.
+"""
+
+import importlib.util
+import sys
+import types
+
+def _device(*_args, **_kwargs):
+    import torch
+
+    return torch.device("cpu")
+
+def _nothing(*_args, **_kwargs):
+    return None
+
+_XLA_MODEL = {
+    "xla_device": _device,
+    "mark_step": _nothing,
+    "wait_device_ops": _nothing,
+    "master_print": print,
+    "is_master_ordinal": lambda *_args, **_kwargs: True,
+    "get_ordinal": lambda *_args, **_kwargs: 0,
+    "get_local_ordinal": lambda *_args, **_kwargs: 0,
+    "xrt_world_size": lambda *_args, **_kwargs: 1,
+}
+_MODULES = {
+    "torch_xla": {"device": _device, "sync": _nothing},
+    "torch_xla.core": {},
+    "torch_xla.core.xla_model": _XLA_MODEL,
+    "torch_xla.runtime": {
+        "world_size": lambda: 1,
+        "global_ordinal": lambda: 0,
+        "local_ordinal": lambda: 0,
+    },
+}
+
+class _StandIn(types.ModuleType):
+    def __getattr__(self, name):
+        raise AttributeError(
+            f"{self.__name__}.{name} is not in vtrn's stand-in for torch_xla, which only places tensors on the CPU; "
+            "install torch_xla to use it"
+        )
+
+def install() -> None:
+    """Puts the modules into ``sys.modules``; does nothing where the real package is there."""
+    if "torch_xla" in sys.modules or importlib.util.find_spec("torch_xla") is not None:
+        return
+    for name, attributes in _MODULES.items():
+        module = _StandIn(name)
+        module.__dict__.update(attributes)
+        module.__path__ = []
+        sys.modules[name] = module
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], child, module)
