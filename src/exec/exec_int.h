@@ -21,8 +21,15 @@ struct exec_view {
     bool contiguous;      /* a partition's elements are adjacent */
     struct vtrn_store *store;
     const int64_t *row_offset; /* VECTOR: byte offset of each partition from base instead of p*pitch; -1: skip the row */
-    const int64_t *elem_offset; /* INDIRECT: see dma/indirect code; NULL otherwise */
+    /* INDIRECT: element i of partition p is at base + p*pitch + elem_offset[(p / group) * elems + i], ndim is 1 and its
+     * stride unused. NULL otherwise. Filled by exec_resolve_indirect. */
+    const int64_t *elem_offset;
+    int group;
+    bool skip; /* a REG or SCALAR offset left the tensor under EXEC_OOB_SKIP: nothing may be transferred */
 };
+/* Added to `access` of exec_resolve by DMA bodies with oob_mode.skip: an index outside its limit or its tensor gives
+ * row_offset -1, a scalar offset outside gives view.skip; without it both are faults. */
+enum { EXEC_OOB_SKIP = 4 };
 
 struct exec_loop {
     uint32_t begin_pc;
@@ -66,6 +73,12 @@ typedef enum vtrn_status exec_body(struct vtrn_core *core, const struct vtrn_ins
 enum vtrn_status exec_fault(struct vtrn_core *core, enum vtrn_fault_reason reason, const char *fmt, ...) VTRN_PRINTF(3, 4);
 /* Store, dynamic offsets, bounds. `access` is VTRN_READ, VTRN_WRITE (all of the view will be overwritten) or both. */
 enum vtrn_status exec_resolve(struct vtrn_core *core, const struct vtrn_ap *ap, int access, struct exec_view *view_out);
+/* Space for `count` offsets (row_offset, elem_offset), valid until the instruction ends: later calls do not move it.
+ * NULL: no memory. */
+int64_t *exec_index_space(struct vtrn_core *core, int64_t count);
+/* The INDIRECT part of a view (indirect.c), called by exec_resolve once base, pitch, parts and elems are known. */
+enum vtrn_status exec_resolve_indirect(struct vtrn_core *core, const struct vtrn_ap *ap, const struct vtrn_dyn *dyn,
+                                       struct exec_view *view);
 /* A (P,1) vector operand or number as one fp32 per partition: fills out[parts]. */
 enum vtrn_status exec_scalar(struct vtrn_core *core, const struct vtrn_value *value, int64_t parts, float *out);
 /* Integer value of a REG operand. */
@@ -86,6 +99,17 @@ const void *exec_load_raw(const struct exec_view *view, int64_t p0, int64_t np, 
 void exec_store_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, const void *values);
 /* Address of element i of partition p (slow path, any pattern). */
 uint8_t *exec_elem(const struct exec_view *view, int64_t p, int64_t i);
+
+/* ---- generators (rng.c) ---- */
+/* The start state follows from seed, core id and engine version. NULL: no memory. Called by vtrn_core_create. */
+struct exec_rng *exec_rng_create(uint64_t seed, int core, int nc_version);
+void exec_rng_destroy(struct exec_rng *rng);
+/* The next n words of an engine's generator in lane p (VTRN_ENGINE_VECTOR or VTRN_ENGINE_GPSIMD). Lanes are independent,
+ * so threads may draw for different partitions at once. dropout draws one word an element from the vector engine. */
+void exec_rng_draw(struct vtrn_core *core, int engine, int64_t p, uint32_t *out, size_t n);
+/* Words for stochastic rounding of elements i0.. of partition p: a function of seed, core, executed instructions, p and
+ * i, so results do not depend on how rows are split over threads. */
+void exec_rng_rounding(const struct vtrn_core *core, int64_t p, int64_t i0, uint32_t *out, size_t n);
 
 /* Splits [0, parts) partitions over the pool when parts*elems is worth it; fn gets its thread's scratch. */
 struct exec_rows {

@@ -128,7 +128,8 @@ struct vtrn_dyn {
     uint16_t part0;      /* index tensor: first partition */
     uint32_t ref;        /* register number, or tensor of the table */
     int64_t offset;      /* index tensor: element offset (on chip: in the partition) */
-    int64_t stride;      /* HBM index vectors: elements from one index to the next; INDIRECT: columns of the index tile */
+    int64_t stride;      /* HBM index vectors: elements from one index to the next; on chip: from one index column to the
+                          * next (VECTOR: index w is in partition part0 + w % 128, column w / 128; INDIRECT: column i / G) */
     int64_t count;       /* number of indices (VECTOR, INDIRECT) */
     int64_t scale;       /* elements of the operand per index step */
     int64_t limit;       /* legal index values are 0 .. limit-1; 0: only the tensor's end limits */
