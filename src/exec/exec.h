@@ -23,6 +23,9 @@ struct vtrn_exec_options {
     /* device_print: `text` is one whole print. NULL: stderr. */
     void (*print)(void *self, int core, const char *text);
     void *print_self;
+    /* Asked now and then inside program loops (NULL: never); true stops the run with INTERRUPTED. */
+    bool (*interrupt)(void *self);
+    void *interrupt_self;
 };
 void vtrn_exec_options_init(struct vtrn_exec_options *options);
 

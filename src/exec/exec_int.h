@@ -61,7 +61,9 @@ struct vtrn_core {
     struct vtrn_inst inst;   /* the one being executed */
 };
 
-/* One body per instruction, named after it; a missing body is a link error. */
+/* One body per instruction, named after it; a missing body is a link error. After OK the run goes on at core->pc + 1:
+ * control bodies move core->pc. BLOCKED leaves the core at core->pc: with core->waiting at a rendezvous (vtrn_core_meet
+ * moves it past), without at a loop whose end is not in the list yet (run again when it is). */
 typedef enum vtrn_status exec_body(struct vtrn_core *core, const struct vtrn_inst *inst);
 #define OP(name, code, engines, dflt, version, args, rule, doc) exec_body vtrn_exec_##name;
 #define GONE(code, name)
