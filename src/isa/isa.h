@@ -201,6 +201,7 @@ struct vtrn_op_info {
 enum { VTRN_MAX_OPERANDS = 16 };
 extern const struct vtrn_op_info vtrn_ops[VTRN_OPCODES]; /* name NULL: no such code */
 enum vtrn_opcode vtrn_op_by_name(const char *name, size_t length);
+const char *vtrn_op_retired(int code); /* the name that a retired code had; NULL: not a retired one */
 
 /* ---------------------------------------------------------------- the decoded instruction */
 enum vtrn_value_kind {
