@@ -75,21 +75,17 @@ def repair_docstring_tail(source: bytes) -> bytes:
     try:
         compile(source, "<source>", "exec", dont_inherit=True)
         return source
-    except SyntaxError as error:
-        bad = error.lineno - 1
+    except SyntaxError:
+        pass
     lines = source.decode().split("\n")
-    fence = next((i for i in range(bad, -1, -1) if lines[i].strip() == '"""'), None)
-    if fence is None:
-        return source
-    end = next((i for i in range(fence + 1, len(lines)) if lines[i].strip() == '"""'), None)
-    if end is None:
-        return source
-    tail = [line for line in lines[fence + 1 : end] if line.strip()]
-    above = [line for line in lines[:fence] if line.strip()]
-    if not tail or above[-len(tail) :] != tail:
-        return source
-    lines[fence + 1 : end + 1] = [""] * (end - fence)
-    return "\n".join(lines).encode()
+    fences = [i for i, line in enumerate(lines) if line.strip() == '"""']
+    for fence, end in zip(fences, fences[1:]):
+        tail = [line for line in lines[fence + 1 : end] if line.strip()]
+        above = [line for line in lines[:fence] if line.strip()]
+        if tail and above[-len(tail) :] == tail:
+            lines[fence + 1 : end + 1] = [""] * (end - fence)
+            return "\n".join(lines).encode()
+    return source
 
 
 class _RepairFinder(importlib.abc.MetaPathFinder):
