@@ -8,6 +8,20 @@
 #define VTRN_KERN_H
 #include "isa/isa.h"
 
+/* Rows of a recurrence: for each of `rows` rows, in order of i < n,
+ *   dst[i] = r = op1(op0(a[i], r), b[i]),   r = state[row] before and after.
+ * A reverse flag swaps the operands of its operator. Strides in floats; `b` is not read where op1 is BYPASS and not
+ * reversed (NULL is fine). dst may equal a or b. Any ARITH operator but AVERAGE; multiply then add is the fast pair. */
+struct vtrn_scan {
+    float *dst;
+    const float *a, *b;
+    size_t dst_stride, a_stride, b_stride;
+    float *state;
+    size_t rows, n;
+    enum vtrn_alu op0, op1;
+    bool reverse0, reverse1;
+};
+
 /* One tile of the tensor engine. K, M, N any size >= 0; stationary [K,M] and moving [K,N] have unit stride along M and N.
  * D[m,n] = (acc ? D[m,n] : 0) + chain, where chain starts at +0 and is fma(s[k,m], x[k,n], chain) for k = 0..K-1 in
  * order, in fp32 (IEEE, denormals kept): bf16, fp16, fp8 inputs convert exactly to fp32 first, tf32 is fp32 with the low
@@ -73,10 +87,10 @@ struct vtrn_kern {
     /* acc[r] = op(...op(op(acc[r], src[r][0]), src[r][1])..., src[r][n-1]) in order, for `rows` rows `row_stride` floats
      * apart. ADD SUBTRACT MULTIPLY MAXIMUM MINIMUM LOGICAL_* ABS_MAX ABS_MIN. */
     void (*reduce[VTRN_ALU_COUNT])(float *acc, const float *src, size_t row_stride, size_t rows, size_t n);
-    /* dst[i] = r = op1(op0(a[i], r), b[i]), r = *state on entry and exit; reverse flags swap each operator's operands.
-     * `a`, `b`, `dst` contiguous. Specialised for multiply+add; generic otherwise. */
-    void (*scan)(float *dst, const float *a, const float *b, float *state, enum vtrn_alu op0, bool reverse0,
-                 enum vtrn_alu op1, bool reverse1, size_t n);
+    /* BITWISE_AND BITWISE_OR BITWISE_XOR of elements of 1, 2, 4 bytes ([0], [1], [2]) into acc[r], which has the same
+     * width; row_stride in elements. NULL elsewhere. */
+    void (*reduce_bits[VTRN_ALU_COUNT][3])(void *acc, const void *src, size_t row_stride, size_t rows, size_t n);
+    void (*scan)(const struct vtrn_scan *scan);
 
     void (*mm)(const struct vtrn_mm *mm);
     void (*mm_mx)(const struct vtrn_mm_mx *mm);
