@@ -277,17 +277,31 @@ enum vtrn_opcode vtrn_op_by_name(const char *name, size_t length)
 
 /* ---------------------------------------------------------------- empty instructions
  * The starting value of an operand follows from its descriptor: absent, or its default as a value of its kind. */
-static void set_default(struct vtrn_value *value, const struct vtrn_operand_info *info)
+static bool holds_number(const struct vtrn_operand_info *info)
 {
-    bool number = info->kind == VTRN_K_NUM || info->kind == VTRN_K_SCALAR || info->kind == VTRN_K_TENSOR_OR_NUM;
+    return info->kind == VTRN_K_NUM || info->kind == VTRN_K_SCALAR || info->kind == VTRN_K_TENSOR_OR_NUM;
+}
 
+void vtrn_value_init(struct vtrn_value *value, const struct vtrn_operand_info *info)
+{
     value->kind = VTRN_V_NONE;
     value->is_int = 0;
     value->count = 0;
     if (!info->has_default) return;
-    value->kind = number ? VTRN_V_NUM : VTRN_V_INT;
-    if (number) value->num = info->dflt;
-    else value->i = (int64_t)info->dflt;
+    if (holds_number(info)) {
+        value->kind = VTRN_V_NUM;
+        value->num = info->dflt;
+    } else {
+        value->kind = VTRN_V_INT;
+        value->i = (int64_t)info->dflt;
+    }
+}
+
+bool vtrn_value_is_initial(const struct vtrn_value *value, const struct vtrn_operand_info *info)
+{
+    if (!info->has_default) return value->kind == VTRN_V_NONE;
+    if (!holds_number(info)) return value->kind == VTRN_V_INT && value->i == (int64_t)info->dflt;
+    return value->kind == VTRN_V_NUM && !value->is_int && memcmp(&value->num, &info->dflt, sizeof value->num) == 0;
 }
 
 void vtrn_inst_init(struct vtrn_inst *inst, enum vtrn_opcode op)
@@ -302,7 +316,7 @@ void vtrn_inst_init(struct vtrn_inst *inst, enum vtrn_opcode op)
     inst->ndyns = 0;
     inst->naps = 0;
     inst->nints = 0;
-    for (int i = 0; i < row->operands; i++) set_default(&inst->arg[i], &row->operand[i]);
+    for (int i = 0; i < row->operands; i++) vtrn_value_init(&inst->arg[i], &row->operand[i]);
 }
 
 struct vtrn_dyn *vtrn_inst_new_dyns(struct vtrn_inst *inst, int count)

@@ -240,7 +240,10 @@ struct vtrn_inst {
 };
 /* Empties an instruction of `op`: every operand absent or at its default. Cheap: touches only the row's operands. */
 void vtrn_inst_init(struct vtrn_inst *inst, enum vtrn_opcode op);
-/* Storage inside `inst`; NULL when it is full. */
+void vtrn_value_init(struct vtrn_value *value, const struct vtrn_operand_info *info); /* the same for one operand */
+bool vtrn_value_is_initial(const struct vtrn_value *value, const struct vtrn_operand_info *info); /* as init leaves it */
+/* Storage inside `inst`; NULL when it is full. Lists and dynamic parts point there: a copied struct vtrn_inst still
+ * points into the original. */
 struct vtrn_dyn *vtrn_inst_new_dyns(struct vtrn_inst *inst, int count);
 int64_t *vtrn_inst_new_ints(struct vtrn_inst *inst, int count);
 struct vtrn_ap *vtrn_inst_new_aps(struct vtrn_inst *inst, int count);
@@ -325,7 +328,9 @@ enum vtrn_status vtrn_inst_decode(const uint32_t *words, size_t size_words, stru
 size_t vtrn_inst_length(const uint32_t *words, size_t size_words);
 
 /* ---------------------------------------------------------------- text form of one instruction
- * `tensor_name`, `string` map table indices to text; print -> parse -> print is the identity. */
+ *   tensor  nc_matmul dst=%acc[0:128; 0+1x512] stationary=%w:bf16[0:128; 0+1x128] moving=%x[0:128; 0+1x512] @3
+ * print.c has the grammar. `tensor_name`, `string` map table indices to text; `names` or any of its functions may be
+ * NULL: then numbers are printed (%3, $5). print -> parse -> print is the identity. */
 struct vtrn_text_names {
     const void *self;
     const char *(*tensor_name)(const void *self, uint32_t tensor);       /* unique, or NULL: %N is printed */
@@ -333,6 +338,7 @@ struct vtrn_text_names {
     int (*tensor_space)(const void *self, uint32_t tensor);
     const char *(*string)(const void *self, uint32_t index);
     bool (*string_index)(void *self, const char *text, size_t length, uint32_t *index_out);
+    int (*tensor_dtype)(const void *self, uint32_t tensor); /* NULL: every pattern prints its dtype and must have one */
 };
 enum vtrn_status vtrn_inst_print(const struct vtrn_inst *inst, const struct vtrn_text_names *names, struct vtrn_buf *out);
 enum vtrn_status vtrn_inst_parse(const char *text, size_t length, const struct vtrn_text_names *names,

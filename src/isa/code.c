@@ -1,0 +1,546 @@
+/* The wire form of an instruction: what programs hold in memory and in files. Encoder and decoder walk the operands in
+ * the order of the row, with one form per kind of value, so no instruction has code of its own here. The executor decodes
+ * every instruction as it runs, hence the fixed layouts and the few branches; the decoder is total: it accepts exactly
+ * what an encoder may write and answers FORMAT to any other bytes. Whether the instruction is legal for a target and a
+ * tensor table is not known here (prog/legal.c).
+ *
+ * 32-bit little-endian words. A row's operand that is as vtrn_inst_init leaves it (absent, or at its default) costs one
+ * bit; the others follow in row order, each led by a tag word.
+ *
+ *            31          16 15   14   13   12 11   8 7       0
+ *   word 0  |    length    |  0 |flg|name|loc |engine| opcode |   length in words, this one included
+ *   word 1  |       0      |       operands that follow       |   bit i: operand i of the row
+ *   then, where their bit is set:  loc, name, flags              one word each
+ *
+ *   tag     |          31 .. 8            |7 6| 5 |4   3|2   0|
+ *    NONE 0 |             0               | 0 | 0 |  0  |kind |   absent, where the row has a default
+ *    NUM  3 |             0               | 0 |int|width|kind |   width 0: fp32 bits in 1 word; 1: fp64 bits in 2
+ *    INT  4 |  value (width 0, signed)    | 0 | 0 |width|kind |   width 1: int32 in 1 word; 2: int64 in 2
+ *    REG  5 |           as INT            | 0 | 0 |width|kind |
+ *    INTS 6 | count (31..16), 0           | 0 | 0 |width|kind |   width 1: count x 1 word; 2: count x 2
+ *    APS  2 | count (31..16), 0           | 0 | 0 |  0  |kind |   then count tagged APs
+ *    AP   1 | part0 (31..16) |dtype 15..11|ndyn 10..9|ndim 8..5|width 4..3|kind|
+ *             tensor; offset; then ndim dimensions, then ndyn dynamic parts
+ *             width 0: offset int32, a dimension is count << 16 | stride (uint16, int16)
+ *             width 1: offset int32, a dimension is stride, count (int32)
+ *             width 2: offset, stride, count int64
+ *    dyn    | part0 (31..16) |dtype 15..9|fields 8..4|wide 3|kind 2..0|
+ *             ref; then of offset, stride, count, scale, limit those whose field bit is set: int32, or int64 when wide
+ *
+ * int64 and fp64 are two words, low first. Bits marked 0 must be 0. */
+#include "isa/isa.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "wire words are little-endian and are read as they lie in memory");
+_Static_assert(VTRN_DT_COUNT <= 32, "an AP's dtype has five bits");
+_Static_assert(VTRN_MAX_OPERANDS <= 16, "word 1 has a bit per operand");
+
+enum { HAS_LOC = 1 << 12, HAS_NAME = 1 << 13, HAS_FLAGS = 1 << 14, HEAD_ZERO = 1 << 15, HEAD_WORDS = 2 };
+enum { NUM_IS_INT = 1 << 5 };
+enum { W_INLINE = 0, W_ONE = 1, W_TWO = 2 }; /* width field */
+enum { DYN_WIDE = 1 << 3, DYN_FIELDS = 5 };
+enum {
+    AP_WORDS = 1 + 1 + 2 + VTRN_AP_DIMS * 4,
+    DYN_WORDS = 2 + DYN_FIELDS * 2,
+    MAX_WORDS = HEAD_WORDS + 3 + VTRN_MAX_OPERANDS * AP_WORDS + VTRN_INST_APS * AP_WORDS + VTRN_INST_DYNS * DYN_WORDS +
+                VTRN_INST_INTS * 2,
+};
+_Static_assert(MAX_WORDS < 1 << 16, "the length has 16 bits");
+
+/* Which kinds of value an operand of each kind may hold. Absent is always possible on the wire. */
+#define MAY(kind) (1 << VTRN_V_##kind)
+static const uint8_t may_hold[] = {
+    [VTRN_K_TENSOR] = MAY(AP),   [VTRN_K_TENSORS] = MAY(APS), [VTRN_K_TENSOR_OR_NUM] = MAY(AP) | MAY(NUM),
+    [VTRN_K_SCALAR] = MAY(AP) | MAY(NUM), [VTRN_K_NUM] = MAY(NUM), [VTRN_K_INT] = MAY(INT),
+    [VTRN_K_REG] = MAY(REG) | MAY(INT),   [VTRN_K_FLAG] = MAY(INT), [VTRN_K_TRI] = MAY(INT),
+    [VTRN_K_ENUM] = MAY(INT),    [VTRN_K_ALU] = MAY(INT),     [VTRN_K_ACT] = MAY(INT),
+    [VTRN_K_INTS] = MAY(INTS),   [VTRN_K_ENGINE] = 0,         [VTRN_K_STRING] = MAY(INT),
+};
+#undef MAY
+
+static bool may_be(const struct vtrn_operand_info *info, unsigned kind)
+{
+    return kind == VTRN_V_NONE || (may_hold[info->kind] >> kind & 1);
+}
+
+/* Finite and without a fraction; doubles from 2^53 on have none. */
+static bool is_whole(double num)
+{
+    if (!(num < 0x1p53 && num > -0x1p53)) return num - num == 0; /* inf and NaN are not whole */
+    return num == (double)(int64_t)num;
+}
+
+/* Which of offset, stride, count, scale, limit (bits 0..4) a dynamic part has. */
+static unsigned dyn_fields(unsigned kind)
+{
+    static const uint8_t fields[] = {
+        [VTRN_DYN_REG] = 0x18, [VTRN_DYN_SCALAR] = 0x19, [VTRN_DYN_VECTOR] = 0x1f, [VTRN_DYN_INDIRECT] = 0x1f,
+    };
+
+    return fields[kind];
+}
+
+/* ---------------------------------------------------------------- encoding */
+struct writer {
+    uint32_t *at;
+    int dyns, aps, ints; /* what the decoded instruction will need room for */
+    const char *op, *operand;
+    struct vtrn_error *err;
+};
+
+static inline void put(struct writer *out, uint32_t word)
+{
+    *out->at++ = word;
+}
+
+static inline void put64(struct writer *out, uint64_t bits)
+{
+    put(out, (uint32_t)bits);
+    put(out, (uint32_t)(bits >> 32));
+}
+
+static inline bool is_i32(int64_t value)
+{
+    return value == (int32_t)value;
+}
+
+static void put_int(struct writer *out, unsigned kind, int64_t value)
+{
+    if (value >= -(1 << 23) && value < 1 << 23) {
+        put(out, kind | (uint32_t)value << 8);
+    } else if (is_i32(value)) {
+        put(out, kind | W_ONE << 3);
+        put(out, (uint32_t)value);
+    } else {
+        put(out, kind | W_TWO << 3);
+        put64(out, (uint64_t)value);
+    }
+}
+
+static enum vtrn_status put_num(struct writer *out, const struct vtrn_value *value)
+{
+    uint32_t tag = VTRN_V_NUM | (value->is_int ? NUM_IS_INT : 0), single_bits;
+    float single = (float)value->num;
+    double back = single;
+    uint64_t bits;
+
+    VTRN_FAIL_IF(value->is_int && !is_whole(value->num), out->err, VTRN_INVALID,
+                 "%s: operand %s: marked as an integer, but is %g", out->op, out->operand, value->num);
+    memcpy(&bits, &value->num, sizeof bits);
+    if (memcmp(&back, &value->num, sizeof back) == 0) {
+        memcpy(&single_bits, &single, sizeof single_bits);
+        put(out, tag);
+        put(out, single_bits);
+    } else {
+        put(out, tag | W_ONE << 3);
+        put64(out, bits);
+    }
+    return VTRN_OK;
+}
+
+static enum vtrn_status put_dyn(struct writer *out, const struct vtrn_dyn *dyn)
+{
+    const int64_t field[DYN_FIELDS] = { dyn->offset, dyn->stride, dyn->count, dyn->scale, dyn->limit };
+    uint32_t *tag = out->at;
+    unsigned present = 0, wide = 0, has;
+
+    VTRN_FAIL_IF(dyn->kind < VTRN_DYN_REG || dyn->kind > VTRN_DYN_INDIRECT || dyn->dtype >= VTRN_DT_COUNT ||
+                     (dyn->kind != VTRN_DYN_REG && dyn->dtype == VTRN_DT_NONE), out->err, VTRN_INVALID,
+                 "%s: operand %s: no such dynamic part (kind %d, dtype %d)", out->op, out->operand, dyn->kind, dyn->dtype);
+    has = dyn_fields(dyn->kind);
+    for (int i = 0; i < DYN_FIELDS; i++) {
+        if (field[i] == 0 || !(has >> i & 1)) continue;
+        present |= 1u << i;
+        if (!is_i32(field[i])) wide = DYN_WIDE;
+    }
+    put(out, 0);
+    put(out, dyn->ref);
+    for (int i = 0; i < DYN_FIELDS; i++) {
+        if (!(present >> i & 1)) continue;
+        if (wide) put64(out, (uint64_t)field[i]);
+        else put(out, (uint32_t)field[i]);
+    }
+    *tag = dyn->kind | wide | present << 4;
+    if (dyn->kind != VTRN_DYN_REG) *tag |= (uint32_t)dyn->dtype << 9 | (uint32_t)dyn->part0 << 16;
+    return VTRN_OK;
+}
+
+static unsigned ap_width(const struct vtrn_ap *ap)
+{
+    unsigned width = is_i32(ap->offset) ? 0 : 2;
+
+    for (int i = 0; i < ap->ndim; i++) {
+        int64_t stride = ap->dim[i].stride, count = ap->dim[i].count;
+
+        if (stride == (int16_t)stride && count == (uint16_t)count) continue;
+        if (!is_i32(stride) || !is_i32(count)) return 2;
+        width |= 1;
+    }
+    return width & 2 ? 2 : width;
+}
+
+static enum vtrn_status put_ap(struct writer *out, const struct vtrn_ap *ap)
+{
+    unsigned width;
+
+    VTRN_FAIL_IF(ap->ndim < 1 || ap->ndim > VTRN_AP_DIMS || ap->ndyn > VTRN_AP_DYNS, out->err, VTRN_INVALID,
+                 "%s: operand %s: %d dimensions and %d dynamic parts; 1..%d and 0..%d are possible", out->op, out->operand,
+                 ap->ndim, ap->ndyn, VTRN_AP_DIMS, VTRN_AP_DYNS);
+    VTRN_FAIL_IF(ap->dtype == VTRN_DT_NONE || ap->dtype >= VTRN_DT_COUNT || !vtrn_dtypes[ap->dtype].size_bytes, out->err,
+                 VTRN_INVALID, "%s: operand %s: no such dtype (%d)", out->op, out->operand, ap->dtype);
+    out->dyns += ap->ndyn;
+    VTRN_FAIL_IF(out->dyns > VTRN_INST_DYNS, out->err, VTRN_LIMIT, "%s: operand %s: more than %d dynamic parts in an instruction",
+                 out->op, out->operand, VTRN_INST_DYNS);
+    width = ap_width(ap);
+    put(out, VTRN_V_AP | width << 3 | (uint32_t)ap->ndim << 5 | (uint32_t)ap->ndyn << 9 | (uint32_t)ap->dtype << 11 |
+                 (uint32_t)ap->part0 << 16);
+    put(out, ap->tensor);
+    if (width == 2) put64(out, (uint64_t)ap->offset);
+    else put(out, (uint32_t)ap->offset);
+    for (int i = 0; i < ap->ndim; i++) {
+        int64_t stride = ap->dim[i].stride, count = ap->dim[i].count;
+
+        if (width == 0) {
+            put(out, (uint32_t)(uint16_t)stride | (uint32_t)count << 16);
+        } else if (width == 1) {
+            put(out, (uint32_t)stride);
+            put(out, (uint32_t)count);
+        } else {
+            put64(out, (uint64_t)stride);
+            put64(out, (uint64_t)count);
+        }
+    }
+    for (int i = 0; i < ap->ndyn; i++) VTRN_TRY(put_dyn(out, &ap->dyn[i]));
+    return VTRN_OK;
+}
+
+static enum vtrn_status put_aps(struct writer *out, const struct vtrn_value *value, const struct vtrn_operand_info *info)
+{
+    out->aps += value->count;
+    VTRN_FAIL_IF(value->count > info->max_count || out->aps > VTRN_INST_APS, out->err, VTRN_LIMIT,
+                 "%s: operand %s: %d tensors > %d", out->op, out->operand, value->count, info->max_count);
+    put(out, VTRN_V_APS | (uint32_t)value->count << 16);
+    for (int i = 0; i < value->count; i++) VTRN_TRY(put_ap(out, &value->aps[i]));
+    return VTRN_OK;
+}
+
+static enum vtrn_status put_ints(struct writer *out, const struct vtrn_value *value, const struct vtrn_operand_info *info)
+{
+    unsigned width = W_ONE;
+
+    out->ints += value->count;
+    VTRN_FAIL_IF(value->count > info->max_count || out->ints > VTRN_INST_INTS, out->err, VTRN_LIMIT,
+                 "%s: operand %s: %d integers > %d", out->op, out->operand, value->count, info->max_count);
+    for (int i = 0; i < value->count; i++)
+        if (!is_i32(value->ints[i])) width = W_TWO;
+    put(out, VTRN_V_INTS | width << 3 | (uint32_t)value->count << 16);
+    for (int i = 0; i < value->count; i++) {
+        if (width == W_TWO) put64(out, (uint64_t)value->ints[i]);
+        else put(out, (uint32_t)value->ints[i]);
+    }
+    return VTRN_OK;
+}
+
+static enum vtrn_status put_value(struct writer *out, const struct vtrn_value *value, const struct vtrn_operand_info *info)
+{
+    out->operand = info->name;
+    VTRN_FAIL_IF(value->kind > VTRN_V_INTS || !may_be(info, value->kind), out->err, VTRN_INVALID,
+                 "%s: operand %s: cannot hold a value of kind %d", out->op, out->operand, value->kind);
+    switch (value->kind) {
+    case VTRN_V_AP: return put_ap(out, &value->ap);
+    case VTRN_V_APS: return put_aps(out, value, info);
+    case VTRN_V_NUM: return put_num(out, value);
+    case VTRN_V_INTS: return put_ints(out, value, info);
+    case VTRN_V_INT:
+    case VTRN_V_REG: put_int(out, value->kind, value->i); return VTRN_OK;
+    default: put(out, VTRN_V_NONE); return VTRN_OK;
+    }
+}
+
+enum vtrn_status vtrn_inst_encode(const struct vtrn_inst *inst, struct vtrn_buf *out, struct vtrn_error *err)
+{
+    const struct vtrn_op_info *row = &vtrn_ops[inst->op];
+    uint32_t words[MAX_WORDS], head = (uint32_t)inst->op | (uint32_t)inst->engine << 8, present = 0;
+    struct writer writer = { .at = words + HEAD_WORDS, .op = row->name, .err = err };
+    size_t length;
+
+    VTRN_FAIL_IF(!row->name, err, VTRN_INVALID, "no instruction has code 0x%02x", inst->op);
+    VTRN_FAIL_IF(inst->engine >= VTRN_ENGINES, err, VTRN_INVALID, "%s: no such engine (%d)", row->name, inst->engine);
+    if (inst->loc) {
+        head |= HAS_LOC;
+        put(&writer, inst->loc);
+    }
+    if (inst->name) {
+        head |= HAS_NAME;
+        put(&writer, inst->name);
+    }
+    if (inst->flags) {
+        head |= HAS_FLAGS;
+        put(&writer, inst->flags);
+    }
+    for (int i = 0; i < row->operands; i++) {
+        if (vtrn_value_is_initial(&inst->arg[i], &row->operand[i])) continue;
+        present |= 1u << i;
+        VTRN_TRY(put_value(&writer, &inst->arg[i], &row->operand[i]));
+    }
+    length = (size_t)(writer.at - words);
+    words[0] = head | (uint32_t)length << 16;
+    words[1] = present;
+    VTRN_FAIL_IF(vtrn_buf_append(out, words, length * sizeof words[0]) < 0, err, VTRN_NOMEM, "no memory for an instruction");
+    return VTRN_OK;
+}
+
+/* ---------------------------------------------------------------- decoding */
+struct reader {
+    const uint32_t *at, *end, *start;
+    struct vtrn_inst *inst;
+    struct vtrn_error *err;
+};
+
+/* Every malformed input ends here. */
+static enum vtrn_status malformed(const struct reader *in, const char *what)
+{
+    return vtrn_fail(in->err, VTRN_FORMAT, "instruction %s, word %ld: %s", vtrn_ops[*in->start & 0xff].name,
+                     (long)(in->at - in->start), what);
+}
+
+static inline size_t words_left(const struct reader *in)
+{
+    return (size_t)(in->end - in->at);
+}
+
+static inline int64_t take_i32(struct reader *in)
+{
+    return (int32_t)*in->at++;
+}
+
+static inline uint64_t take64(struct reader *in)
+{
+    uint64_t low = in->at[0], high = in->at[1];
+
+    in->at += 2;
+    return low | high << 32;
+}
+
+static enum vtrn_status take_int(struct reader *in, uint32_t tag, struct vtrn_value *value)
+{
+    unsigned width = tag >> 3 & 3;
+
+    if (VTRN_UNLIKELY(tag & 0xe0)) return malformed(in, "reserved bits of an integer are not 0");
+    if (VTRN_LIKELY(width == W_INLINE)) {
+        value->i = (int32_t)tag >> 8;
+        return VTRN_OK;
+    }
+    if (tag >> 8 || width > W_TWO || words_left(in) < width) return malformed(in, "an integer of an impossible width");
+    value->i = width == W_ONE ? take_i32(in) : (int64_t)take64(in);
+    return VTRN_OK;
+}
+
+static enum vtrn_status take_num(struct reader *in, uint32_t tag, struct vtrn_value *value)
+{
+    unsigned width = tag >> 3 & 3;
+    uint64_t bits;
+    float single;
+
+    if (tag >> 6 || width > W_ONE || words_left(in) < width + 1) return malformed(in, "a number of an impossible width");
+    value->is_int = (tag & NUM_IS_INT) != 0;
+    if (width == 0) {
+        memcpy(&single, in->at++, sizeof single);
+        value->num = single;
+    } else {
+        bits = take64(in);
+        memcpy(&value->num, &bits, sizeof bits);
+    }
+    if (value->is_int && !is_whole(value->num)) return malformed(in, "a fraction that is marked as an integer");
+    return VTRN_OK;
+}
+
+static enum vtrn_status take_dyn(struct reader *in, struct vtrn_dyn *dyn)
+{
+    int64_t field[DYN_FIELDS] = { 0 };
+    unsigned present, wide;
+    uint32_t tag;
+
+    if (words_left(in) < 2) return malformed(in, "a dynamic part is cut off");
+    tag = *in->at++;
+    present = tag >> 4 & 0x1f;
+    wide = tag & DYN_WIDE;
+    dyn->kind = tag & 7;
+    dyn->dtype = tag >> 9 & 0x7f;
+    dyn->part0 = (uint16_t)(tag >> 16);
+    dyn->ref = *in->at++;
+    if (dyn->kind < VTRN_DYN_REG || dyn->kind > VTRN_DYN_INDIRECT || dyn->dtype >= VTRN_DT_COUNT ||
+        (present & ~dyn_fields(dyn->kind)) || (dyn->kind == VTRN_DYN_REG ? tag >> 9 != 0 : dyn->dtype == VTRN_DT_NONE))
+        return malformed(in, "no such dynamic part");
+    for (int i = 0; i < DYN_FIELDS; i++) {
+        if (!(present >> i & 1)) continue;
+        if (words_left(in) < (wide ? 2 : 1)) return malformed(in, "a dynamic part is cut off");
+        field[i] = wide ? (int64_t)take64(in) : take_i32(in);
+    }
+    dyn->offset = field[0];
+    dyn->stride = field[1];
+    dyn->count = field[2];
+    dyn->scale = field[3];
+    dyn->limit = field[4];
+    return VTRN_OK;
+}
+
+static void take_dims(struct reader *in, unsigned width, unsigned ndim, struct vtrn_ap *ap)
+{
+    if (VTRN_LIKELY(width == 0)) {
+        ap->offset = take_i32(in);
+        for (unsigned i = 0; i < ndim; i++) {
+            uint32_t word = *in->at++;
+
+            ap->dim[i].stride = (int16_t)word;
+            ap->dim[i].count = word >> 16;
+        }
+    } else if (width == 1) {
+        ap->offset = take_i32(in);
+        for (unsigned i = 0; i < ndim; i++) {
+            ap->dim[i].stride = take_i32(in);
+            ap->dim[i].count = take_i32(in);
+        }
+    } else {
+        ap->offset = (int64_t)take64(in);
+        for (unsigned i = 0; i < ndim; i++) {
+            ap->dim[i].stride = (int64_t)take64(in);
+            ap->dim[i].count = (int64_t)take64(in);
+        }
+    }
+}
+
+static enum vtrn_status take_ap(struct reader *in, uint32_t tag, struct vtrn_ap *ap)
+{
+    unsigned width = tag >> 3 & 3, ndim = tag >> 5 & 15, ndyn = tag >> 9 & 3, dtype = tag >> 11 & 31;
+    size_t need = 1 + (width == 2 ? 2 : 1) + ((size_t)ndim << width);
+
+    if (VTRN_UNLIKELY(width > 2 || ndim < 1 || ndim > VTRN_AP_DIMS || dtype == VTRN_DT_NONE || dtype >= VTRN_DT_COUNT))
+        return malformed(in, "no such access pattern");
+    if (VTRN_UNLIKELY(words_left(in) < need)) return malformed(in, "an access pattern is cut off");
+    ap->dtype = (uint8_t)dtype;
+    ap->ndim = (uint8_t)ndim;
+    ap->ndyn = (uint8_t)ndyn;
+    ap->reserved = 0;
+    ap->part0 = (uint16_t)(tag >> 16);
+    ap->tensor = *in->at++;
+    ap->dyn = NULL;
+    take_dims(in, width, ndim, ap);
+    if (VTRN_LIKELY(ndyn == 0)) return VTRN_OK;
+    ap->dyn = vtrn_inst_new_dyns(in->inst, (int)ndyn);
+    if (!ap->dyn) return malformed(in, "too many dynamic parts");
+    for (unsigned i = 0; i < ndyn; i++) VTRN_TRY(take_dyn(in, &ap->dyn[i]));
+    return VTRN_OK;
+}
+
+static enum vtrn_status take_aps(struct reader *in, uint32_t tag, const struct vtrn_operand_info *info, struct vtrn_value *value)
+{
+    if (tag & 0xfff8 || tag >> 16 > info->max_count) return malformed(in, "no such list of tensors");
+    value->count = (uint16_t)(tag >> 16);
+    value->aps = vtrn_inst_new_aps(in->inst, value->count);
+    if (!value->aps) return malformed(in, "too many tensors");
+    for (int i = 0; i < value->count; i++) {
+        uint32_t inner = words_left(in) ? *in->at++ : VTRN_V_NONE;
+
+        if ((inner & 7) != VTRN_V_AP) return malformed(in, "a list of tensors is cut off");
+        VTRN_TRY(take_ap(in, inner, &value->aps[i]));
+    }
+    return VTRN_OK;
+}
+
+static enum vtrn_status take_ints(struct reader *in, uint32_t tag, const struct vtrn_operand_info *info, struct vtrn_value *value)
+{
+    unsigned width = tag >> 3 & 3;
+
+    if (tag & 0xffe0 || width < W_ONE || width > W_TWO || tag >> 16 > info->max_count)
+        return malformed(in, "no such list of integers");
+    value->count = (uint16_t)(tag >> 16);
+    value->ints = vtrn_inst_new_ints(in->inst, value->count);
+    if (!value->ints) return malformed(in, "too many integers");
+    if (words_left(in) < (size_t)value->count * width) return malformed(in, "a list of integers is cut off");
+    for (int i = 0; i < value->count; i++) value->ints[i] = width == W_ONE ? take_i32(in) : (int64_t)take64(in);
+    return VTRN_OK;
+}
+
+static enum vtrn_status take_value(struct reader *in, const struct vtrn_operand_info *info, struct vtrn_value *value)
+{
+    uint32_t tag;
+
+    if (VTRN_UNLIKELY(words_left(in) == 0)) return malformed(in, "an operand is missing");
+    tag = *in->at++;
+    value->kind = tag & 7;
+    value->is_int = 0;
+    value->count = 0;
+    if (VTRN_UNLIKELY(!may_be(info, value->kind))) return malformed(in, "an operand of the wrong kind");
+    switch (value->kind) {
+    case VTRN_V_AP: return take_ap(in, tag, &value->ap);
+    case VTRN_V_INT:
+    case VTRN_V_REG: return take_int(in, tag, value);
+    case VTRN_V_NUM: return take_num(in, tag, value);
+    case VTRN_V_INTS: return take_ints(in, tag, info, value);
+    case VTRN_V_APS: return take_aps(in, tag, info, value);
+    default: return tag == VTRN_V_NONE ? VTRN_OK : malformed(in, "reserved bits are not 0");
+    }
+}
+
+static enum vtrn_status take_head(struct reader *in, uint32_t head, struct vtrn_inst *inst)
+{
+    uint32_t extra[3] = { 0 }; /* loc, name, flags */
+
+    for (int i = 0; i < 3; i++) {
+        if (!(head & (uint32_t)HAS_LOC << i)) continue;
+        if (words_left(in) == 0) return malformed(in, "the head is cut off");
+        extra[i] = *in->at++;
+    }
+    if (extra[2] > UINT16_MAX) return malformed(in, "flags beyond 16 bits");
+    inst->loc = extra[0];
+    inst->name = extra[1];
+    inst->flags = (uint16_t)extra[2];
+    return VTRN_OK;
+}
+
+size_t vtrn_inst_length(const uint32_t *words, size_t size_words)
+{
+    size_t length = size_words >= HEAD_WORDS ? words[0] >> 16 : 0;
+
+    return length >= HEAD_WORDS && length <= size_words && vtrn_ops[words[0] & 0xff].name ? length : 0;
+}
+
+static enum vtrn_status no_instruction(const uint32_t *words, size_t size_words, struct vtrn_error *err)
+{
+    unsigned code = size_words ? words[0] & 0xff : 0;
+    const char *retired = vtrn_op_retired((int)code);
+
+    VTRN_FAIL_IF(size_words < HEAD_WORDS, err, VTRN_FORMAT, "the code ends inside an instruction");
+    VTRN_FAIL_IF(retired, err, VTRN_FORMAT, "instruction code 0x%02x (%s) is retired; make the program anew", code, retired);
+    VTRN_FAIL_IF(!vtrn_ops[code].name, err, VTRN_FORMAT, "no instruction has code 0x%02x", code);
+    return vtrn_fail(err, VTRN_FORMAT, "instruction %s: length %u, but %zu words are left", vtrn_ops[code].name,
+                     (unsigned)(words[0] >> 16), size_words);
+}
+
+enum vtrn_status vtrn_inst_decode(const uint32_t *words, size_t size_words, struct vtrn_inst *inst, size_t *words_out,
+                                  struct vtrn_error *err)
+{
+    size_t length = vtrn_inst_length(words, size_words);
+    struct reader in = { .at = words, .start = words, .end = words + length, .inst = inst, .err = err };
+    const struct vtrn_op_info *row;
+    uint32_t head, present;
+
+    if (VTRN_UNLIKELY(length == 0)) return no_instruction(words, size_words, err);
+    head = words[0];
+    present = words[1];
+    in.at += HEAD_WORDS;
+    row = &vtrn_ops[head & 0xff];
+    inst->op = (uint8_t)head;
+    inst->engine = head >> 8 & 15;
+    inst->ndyns = inst->naps = inst->nints = 0;
+    if (VTRN_UNLIKELY(inst->engine >= VTRN_ENGINES || (head & HEAD_ZERO) || present >> row->operands))
+        return malformed(&in, "no such head");
+    VTRN_TRY(take_head(&in, head, inst));
+    for (int i = 0; i < row->operands; i++, present >>= 1) {
+        if (present & 1) VTRN_TRY(take_value(&in, &row->operand[i], &inst->arg[i]));
+        else vtrn_value_init(&inst->arg[i], &row->operand[i]);
+    }
+    if (VTRN_UNLIKELY(in.at != in.end)) return malformed(&in, "words after the last operand");
+    *words_out = length;
+    return VTRN_OK;
+}
