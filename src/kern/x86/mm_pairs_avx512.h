@@ -1,0 +1,211 @@
+/* Inside kern/x86 only: operands as pairs of bf16 for VDPBF16PS, on AVX-512 BW. A dword holds two steps of the chain of
+ * one column, the earlier one in the high half, because the instruction adds the high product first:
+ *
+ *      31             16 15              0
+ *     | step 2i (bf16)  | step 2i+1 (bf16) |
+ *
+ * The instruction takes denormals as zero and flushes them. While packing, the least magnitude other than 0 is tracked;
+ * with it `pairs_exact` decides whether that can ever show. */
+#ifndef VTRN_KERN_MM_PAIRS_AVX512_H
+#define VTRN_KERN_MM_PAIRS_AVX512_H
+#include "kern/x86/mm_words_avx512.h"
+
+enum {
+    EXPONENT_NEVER = -100000, /* a value that the instruction cannot take */
+    EXPONENT_ALL_ZERO = 1000
+};
+
+/* Exponents are those of the least magnitudes (value = 1.xxx * 2^e). bf16 has 8 significant bits, so every product is a
+ * multiple of 2^(es - 7 + ex - 7). From es + ex >= -112 on that is a multiple of 2^-126, and so is every partial sum: it
+ * is 0 or normal, and neither flushing nor denormals-as-zero can happen in a chain that starts at 0. */
+static inline bool pairs_exact(int s_exponent, int x_exponent) { return s_exponent + x_exponent >= -112; }
+
+/* A bf16 value of each fp8 magnitude; the sign is apart. Four vectors of the table stay in registers. */
+struct f8_table {
+    __m512i part[4];
+};
+#define E4M3_NUMBER(m) ((m) >= 8 ? ((m) << 4) + 0x3c00 : (m) >= 4 ? 0x3c00 + ((m)-4) * 0x20 : (m) >= 2 ? 0x3b80 + ((m)-2) * 0x40 : (m)*0x3b00)
+#define E5M2_NUMBER(m) ((m) >= 4 ? ((m) << 5) + 0x3800 : (m) >= 2 ? 0x3800 + ((m)-2) * 0x40 : (m)*0x3780)
+#define SPECIAL(m, inf, number) ((m) > (inf) ? 0x7fc0 : (m) == (inf) ? 0x7f80 : (number))
+#define E4M3(m) SPECIAL(m, 0x78, E4M3_NUMBER(m))
+#define E4M3FN(m) ((m) == 0x7f ? 0x7fc0 : E4M3_NUMBER(m))
+#define E5M2(m) SPECIAL(m, 0x7c, E5M2_NUMBER(m))
+#define TABLE_8(F, m) F((m)), F((m) + 1), F((m) + 2), F((m) + 3), F((m) + 4), F((m) + 5), F((m) + 6), F((m) + 7)
+#define TABLE_32(F, m) TABLE_8(F, m), TABLE_8(F, (m) + 8), TABLE_8(F, (m) + 16), TABLE_8(F, (m) + 24)
+#define TABLE_128(F) TABLE_32(F, 0), TABLE_32(F, 32), TABLE_32(F, 64), TABLE_32(F, 96)
+
+static inline struct f8_table load_f8_table(int dtype)
+{
+    static const uint16_t e4m3[128] = {TABLE_128(E4M3)}, e4m3fn[128] = {TABLE_128(E4M3FN)}, e5m2[128] = {TABLE_128(E5M2)};
+    const uint16_t *from = dtype == VTRN_DT_F8E4M3                                    ? e4m3
+                           : dtype == VTRN_DT_F8E5M2 || dtype == VTRN_DT_F8E5M2X4 ? e5m2
+                                                                                       : e4m3fn;
+    struct f8_table table;
+    for (int i = 0; i < 4; i++) table.part[i] = _mm512_loadu_si512(from + 32 * i);
+    return table;
+}
+/* bf16 magnitudes of 32 codes 0..255, one in each word. */
+MM_INLINE __m512i f8_magnitude(const struct f8_table *t, __m512i code)
+{
+    __m512i low = _mm512_permutex2var_epi16(t->part[0], code, t->part[1]); /* by the low six bits of a code */
+    __m512i high = _mm512_permutex2var_epi16(t->part[2], code, t->part[3]);
+    return _mm512_mask_mov_epi16(low, _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40)), high);
+}
+MM_INLINE __m512i with_sign(__m512i magnitude, __m512i code)
+{
+    /* magnitude | (code << 8 & 0x8000) */
+    return _mm512_ternarylogic_epi32(magnitude, _mm512_slli_epi16(code, 8), _mm512_set1_epi16(INT16_MIN), 0xf8);
+}
+
+static inline int bf16_exponent(int magnitude) { return magnitude < 0x80 ? EXPONENT_NEVER : (magnitude >> 7) - 127; }
+MM_INLINE int least_word(__m512i v)
+{
+    uint16_t word[32];
+    _mm512_storeu_si512(word, v);
+    int least = word[0];
+    for (int i = 1; i < 32; i++) least = mm_min(least, word[i]);
+    return least;
+}
+
+/* Rows 2i and 2i+1 of 32 columns as pairs, into out[0..31]. */
+MM_INLINE void store_pairs(uint32_t *out, __m512i earlier, __m512i later)
+{
+    /* word 2c of the result is later[c], word 2c+1 is earlier[c]: the unpack instructions would do it in each 128-bit
+     * lane, the permutes do it across the whole vector */
+    const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5,
+                                         36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+    const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
+    _mm512_storeu_si512(out, _mm512_permutex2var_epi16(later, low, earlier));
+    _mm512_storeu_si512(out + 16, _mm512_permutex2var_epi16(later, high, earlier));
+}
+MM_INLINE __mmask32 mask32(int lanes) { return lanes >= 32 ? ~(__mmask32)0 : lanes <= 0 ? 0 : (__mmask32)((1u << lanes) - 1); }
+
+/* 32 elements as bf16; those outside the mask are 0. */
+MM_INLINE __m512i load_bf16(const int dtype, const struct f8_table *table, const uint8_t *p, __mmask32 mask)
+{
+    if (dtype == VTRN_DT_BF16) return _mm512_maskz_loadu_epi16(mask, p);
+    __m512i code = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, p));
+    return with_sign(f8_magnitude(table, code), code);
+}
+/* All rows of an operand of bf16 or fp8, `columns` of them from column0, as pairs of `width` (a multiple of 32) columns.
+ * The row that an odd number lacks is 0 in both operands: its product is +0, and adding that changes no chain (a chain of
+ * exact pairs is never -0). Returns the exponent of the least magnitude. */
+MM_INLINE int pack_pairs_as(const int dtype, const int width, const struct mm_operand *op, int rows, int column0, int columns,
+                            uint32_t *out)
+{
+    const struct f8_table table = load_f8_table(dtype);
+    const int elem_bytes = dtype == VTRN_DT_BF16 ? 2 : 1;
+    const __m512i one = _mm512_set1_epi16(1), magnitude = _mm512_set1_epi16(INT16_MAX);
+    __m512i least0 = _mm512_set1_epi16(-1), least1 = least0; /* of |x| - 1 unsigned, so that 0 counts as most */
+    const uint8_t *row = op->data + (ptrdiff_t)elem_bytes * column0;
+    for (int r = 0; r < rows; r += 2, row += 2 * op->pitch, out += width) {
+        bool both = r + 1 < rows;
+        const uint8_t *next = both ? row + op->pitch : row;
+#pragma GCC unroll 4
+        for (int j = 0; j < width; j += 32) {
+            __mmask32 mask = mask32(columns - j);
+            __m512i earlier = load_bf16(dtype, &table, row + elem_bytes * j, mask);
+            __m512i later = load_bf16(dtype, &table, next + elem_bytes * j, both ? mask : 0);
+            store_pairs(out + j, earlier, later);
+            if (dtype != VTRN_DT_BF16) continue;
+            least0 = _mm512_min_epu16(least0, _mm512_sub_epi16(_mm512_and_si512(earlier, magnitude), one));
+            least1 = _mm512_min_epu16(least1, _mm512_sub_epi16(_mm512_and_si512(later, magnitude), one));
+        }
+    }
+    if (dtype == VTRN_DT_F8E5M2) return -16; /* of the least denormal, whether it is there or not */
+    if (dtype != VTRN_DT_BF16) return -9;
+    int least = least_word(_mm512_min_epu16(least0, least1));
+    return least == 0xffff ? EXPONENT_ALL_ZERO : bf16_exponent(least + 1);
+}
+
+/* Scaling a bf16 by 2^(byte-127) is an addition to its exponent as long as the result stays normal; what is seen of all
+ * operands tells whether it did. Magnitudes are positive int16, and the addition saturates. */
+struct scaled_range {
+    __m512i least, most, most_unscaled, most_scale;
+};
+MM_INLINE __m512i scale_words(__m512i magnitude, __m512i exponent, struct scaled_range *seen)
+{
+    __mmask32 nonzero = _mm512_test_epi16_mask(magnitude, magnitude);
+    __m512i scaled = _mm512_mask_adds_epi16(magnitude, nonzero, magnitude, exponent);
+    seen->least = _mm512_mask_min_epi16(seen->least, nonzero, seen->least, scaled);
+    seen->most = _mm512_max_epi16(seen->most, scaled);
+    seen->most_unscaled = _mm512_max_epi16(seen->most_unscaled, magnitude);
+    return scaled;
+}
+static inline int scaled_exponent(const struct scaled_range *seen)
+{
+    const __m512i infinity = _mm512_set1_epi16(0x7f80), nan_scale = _mm512_set1_epi32(0xff);
+    bool special = _mm512_cmpge_epi16_mask(seen->most, infinity) || _mm512_cmpge_epi16_mask(seen->most_unscaled, infinity) ||
+                   _mm512_cmpge_epi32_mask(seen->most_scale, nan_scale);
+    bool denormal = _mm512_cmplt_epi16_mask(seen->least, _mm512_set1_epi16(0x80));
+    if (special || denormal) return EXPONENT_NEVER;
+    int least = least_word(seen->least);
+    return least == INT16_MAX ? EXPONENT_ALL_ZERO : bf16_exponent(least);
+}
+
+/* The codes of 16 packed elements: lanes 0 and 2 of each in the low and high word of `even`, lanes 1 and 3 in `odd`. */
+MM_INLINE void load_mx_codes(const int dtype, const uint8_t *p, __mmask16 mask, __m512i *even, __m512i *odd)
+{
+    if (dtype == VTRN_DT_F4E2M1FNX4) {
+        __m512i v = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p));
+        v = _mm512_or_si512(v, _mm512_slli_epi32(v, 8)); /* bits 3..0 lane 0, 19..16 lane 2 */
+        *even = _mm512_and_si512(v, _mm512_set1_epi32(0x000f000f));
+        *odd = _mm512_and_si512(_mm512_srli_epi32(v, 4), _mm512_set1_epi32(0x000f000f));
+    } else {
+        __m512i v = _mm512_maskz_loadu_epi32(mask, p);
+        *even = _mm512_and_si512(v, _mm512_set1_epi32(0x00ff00ff));
+        *odd = _mm512_and_si512(_mm512_srli_epi32(v, 8), _mm512_set1_epi32(0x00ff00ff));
+    }
+}
+/* All rows of an MX operand, scaled, as two rows of pairs each: lanes 0, 1 and lanes 2, 3. Returns the exponent of the
+ * least magnitude, or EXPONENT_NEVER when a value is not finite or not normal. */
+MM_INLINE int pack_pairs_mx_as(const int dtype, const int width, const struct mm_operand *op, int rows, int column0,
+                               int columns, uint32_t *out)
+{
+    const bool fp4 = dtype == VTRN_DT_F4E2M1FNX4;
+    const int elem_bytes = fp4 ? 2 : 4;
+    const struct f8_table table = load_f8_table(dtype);
+    const __m512i e2m1 = _mm512_broadcast_i32x4(_mm_setr_epi16(0, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080, 0x40c0));
+    const __m512i high = _mm512_set1_epi32((int)0xffff0000);
+    struct scaled_range seen = {_mm512_set1_epi16(INT16_MAX), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                                _mm512_setzero_si512()};
+    const uint8_t *row = op->data + (ptrdiff_t)elem_bytes * column0, *scale_row = op->scale + column0;
+    for (int r = 0; r < rows; r++, row += op->pitch, scale_row += op->scale_pitch, out += 2 * width) {
+#pragma GCC unroll 4
+        for (int j = 0; j < width; j += 16) {
+            __mmask16 mask = mask16(columns - j >= 16 ? 16 : columns - j > 0 ? columns - j : 0);
+            __m512i even, odd;
+            load_mx_codes(dtype, row + elem_bytes * j, mask, &even, &odd);
+            __m512i scale = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, scale_row + j));
+            seen.most_scale = _mm512_max_epi32(seen.most_scale, scale);
+            __m512i exponent = _mm512_slli_epi32(_mm512_sub_epi32(scale, _mm512_set1_epi32(127)), 7);
+            exponent = _mm512_mask_mov_epi16(exponent, 0xaaaaaaaa, _mm512_slli_epi32(exponent, 16));
+            __m512i even_mag = fp4 ? _mm512_permutexvar_epi16(even, e2m1) : f8_magnitude(&table, even);
+            __m512i odd_mag = fp4 ? _mm512_permutexvar_epi16(odd, e2m1) : f8_magnitude(&table, odd);
+            even = with_sign(scale_words(even_mag, exponent, &seen), fp4 ? _mm512_slli_epi16(even, 4) : even);
+            odd = with_sign(scale_words(odd_mag, exponent, &seen), fp4 ? _mm512_slli_epi16(odd, 4) : odd);
+            /* (even << 16) | (odd & 0xffff) and (even & high) | (odd >> 16) */
+            _mm512_storeu_si512(out + j, _mm512_ternarylogic_epi32(high, _mm512_slli_epi32(even, 16), odd, 0xca));
+            _mm512_storeu_si512(out + width + j, _mm512_ternarylogic_epi32(high, even, _mm512_srli_epi32(odd, 16), 0xca));
+        }
+    }
+    return scaled_exponent(&seen);
+}
+
+static inline bool pairs_possible(uint8_t dtype)
+{
+    return (VTRN_DTBIT(BF16) | VTRN_DTS_F8 | VTRN_DTS_MX) >> dtype & 1;
+}
+MM_INLINE int pack_pairs(const int width, const struct mm_operand *op, int rows, int column0, int columns, uint32_t *out)
+{
+    switch (op->dtype) {
+    case VTRN_DT_BF16: return pack_pairs_as(VTRN_DT_BF16, width, op, rows, column0, columns, out);
+    case VTRN_DT_F8E5M2: return pack_pairs_as(VTRN_DT_F8E5M2, width, op, rows, column0, columns, out);
+    case VTRN_DT_F8E5M2X4: return pack_pairs_mx_as(VTRN_DT_F8E5M2X4, width, op, rows, column0, columns, out);
+    case VTRN_DT_F8E4M3FNX4: return pack_pairs_mx_as(VTRN_DT_F8E4M3FNX4, width, op, rows, column0, columns, out);
+    case VTRN_DT_F4E2M1FNX4: return pack_pairs_mx_as(VTRN_DT_F4E2M1FNX4, width, op, rows, column0, columns, out);
+    default: return op->dtype == VTRN_DT_F8E4M3 ? pack_pairs_as(VTRN_DT_F8E4M3, width, op, rows, column0, columns, out)
+                                                : pack_pairs_as(VTRN_DT_F8E4M3FN, width, op, rows, column0, columns, out);
+    }
+}
+#endif
