@@ -72,6 +72,13 @@ static enum vtrn_status check_dtype(struct legal *legal, const struct vtrn_opera
 }
 
 /* ---------------------------------------------------------------- extents */
+/* Elements are of 1, 2 or 4 bytes: a shift instead of a division, which would cost more than the rest of the check. */
+static inline int dtype_shift(int dtype)
+{
+    return vtrn_dtypes[dtype].size_bytes >> 1;
+}
+_Static_assert(4 >> 1 == 2 && 2 >> 1 == 1 && 1 >> 1 == 0, "log2 of 1, 2 and 4");
+
 /* For sizes and strides beyond 31 bits: can they be multiplied without overflow? */
 static bool product_fits(int64_t count, int64_t n, int64_t stride)
 {
@@ -172,7 +179,7 @@ static enum vtrn_status check_start(struct legal *legal, const struct legal_oper
     int64_t parts = operand->parts;
     int step = parts > 64 ? 128 : parts > 32 ? 64 : 32;
 
-    if (start % step == 0 || parts <= START_TOLERANT_PARTS) return VTRN_OK;
+    if ((start & (step - 1)) == 0 || parts <= START_TOLERANT_PARTS) return VTRN_OK;
     return vtrn_fail(legal->err, VTRN_ILLEGAL, "%s: start partition %d with %lld partitions; an access of that many starts at %s",
                      operand->name, start, (long long)parts, step == 128 ? "0" : step == 64 ? "0 or 64" : "0, 32, 64 or 96");
 }
@@ -204,7 +211,7 @@ static enum vtrn_status check_walk(struct legal *legal, const struct legal_opera
     const struct vtrn_arch *arch = legal->prog->arch;
     int64_t limit = arch->access_max_free;
 
-    if (operand->space == VTRN_PSUM) limit = arch->psum_banks * arch->psum_bank_bytes / vtrn_dtypes[operand->dtype].size_bytes;
+    if (operand->space == VTRN_PSUM) limit = arch->psum_banks * arch->psum_bank_bytes >> dtype_shift(operand->dtype);
     LEGAL_FAIL_IF(operand->elems > limit, legal, "%s: %lld elements per partition > %lld (one access of %s); tile it",
                   operand->name, (long long)operand->elems, (long long)limit, vtrn_space_name(operand->space));
     if (operand->ap->ndim <= FREE_DIMS_MAX + 1) return VTRN_OK;
@@ -386,7 +393,7 @@ enum vtrn_status legal_access(struct legal *legal, const struct vtrn_operand_inf
                   "%s is in PSUM, which GpSimd cannot access; use the vector or scalar engine, or copy it to SBUF", info->name);
     VTRN_TRY(check_dtype(legal, info, ap->dtype));
     VTRN_TRY(check_dims(legal, info, ap, on_chip));
-    VTRN_TRY(check_extent(legal, ap, operand, tensor->row_bytes / vtrn_dtypes[ap->dtype].size_bytes));
+    VTRN_TRY(check_extent(legal, ap, operand, tensor->row_bytes >> dtype_shift(ap->dtype)));
     LEGAL_FAIL_IF(!on_chip && ap->part0 != 0, legal, "%s: HBM has no partitions", info->name);
     if (on_chip) VTRN_TRY(check_partitions(legal, operand));
     if (on_chip && !legal->dma && !legal->control) VTRN_TRY(check_walk(legal, operand));

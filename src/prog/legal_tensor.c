@@ -16,9 +16,9 @@ static enum vtrn_status check_bank(struct legal *legal, const struct legal_opera
     int64_t bank = arch->psum_bank_bytes, size = vtrn_dtypes[dst->dtype].size_bytes, low, high, base = 0;
 
     if (legal->version >= 4 || dst->ap->ndyn) return VTRN_OK;
-    if (!vtrn_ap_extent(dst->ap, true, &low, &high)) return VTRN_OK; /* bounds were checked: cannot happen */
     if (dst->tensor->has_address) base = dst->tensor->addr_byte;
     else if (dst->tensor->row_bytes <= bank) return VTRN_OK;
+    if (!vtrn_ap_extent(dst->ap, true, &low, &high)) return VTRN_OK; /* bounds were checked: cannot happen */
     low = base + low * size;
     high = base + high * size + size - 1;
     LEGAL_FAIL_IF(low / bank != high / bank, legal,
