@@ -49,6 +49,7 @@ struct vtrn_mm_mx {
     const void *x;
     ptrdiff_t x_pitch;
     const uint8_t *s_scale, *x_scale;
+    ptrdiff_t s_scale_pitch, x_scale_pitch; /* bytes from k to k+1; 0: rows follow each other (m, n bytes) */
     float *d;
     ptrdiff_t d_pitch;
     uint8_t s_dtype, x_dtype; /* F8E5M2X4 F8E4M3FNX4 F4E2M1FNX4 */

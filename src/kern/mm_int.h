@@ -58,8 +58,8 @@ static inline struct mm_product mm_product_of_mx(const struct vtrn_mm_mx *mm)
 {
     return (struct mm_product){
         .rows = mm->k, .steps = 4,
-        .s = {mm->s, mm->s_pitch, mm->s_scale, mm->m, mm->m, mm->s_dtype, vtrn_dtypes[mm->s_dtype].size_bytes},
-        .x = {mm->x, mm->x_pitch, mm->x_scale, mm->n, mm->n, mm->x_dtype, vtrn_dtypes[mm->x_dtype].size_bytes},
+        .s = {mm->s, mm->s_pitch, mm->s_scale, mm->s_scale_pitch ? mm->s_scale_pitch : mm->m, mm->m, mm->s_dtype, vtrn_dtypes[mm->s_dtype].size_bytes},
+        .x = {mm->x, mm->x_pitch, mm->x_scale, mm->x_scale_pitch ? mm->x_scale_pitch : mm->n, mm->n, mm->x_dtype, vtrn_dtypes[mm->x_dtype].size_bytes},
         .d = mm->d, .d_pitch = mm->d_pitch, .acc = mm->acc, .scratch = mm->scratch,
     };
 }
