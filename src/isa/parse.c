@@ -546,3 +546,12 @@ enum vtrn_status vtrn_inst_parse(const char *text, size_t length, const struct v
     }
     return VTRN_OK;
 }
+
+enum vtrn_status vtrn_text_unquote(const char *text, size_t length, struct vtrn_buf *out, size_t *used_out, struct vtrn_error *err)
+{
+    struct parser p = { .start = text, .at = text, .end = text + length, .err = err };
+
+    VTRN_TRY(parse_quoted(&p, out));
+    *used_out = (size_t)(p.at - p.start);
+    return VTRN_OK;
+}

@@ -22,19 +22,19 @@ struct printer {
     const struct vtrn_text_names *names;
 };
 
-static enum vtrn_status print_quoted(struct printer *p, const char *text)
+enum vtrn_status vtrn_text_quote(struct vtrn_buf *out, const char *text)
 {
-    VTRN_TRY(vtrn_buf_append(p->out, "\"", 1));
+    VTRN_TRY(vtrn_buf_append(out, "\"", 1));
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
 
-        if (c == '"' || c == '\\') VTRN_TRY(vtrn_buf_printf(p->out, "\\%c", c));
-        else if (c == '\n') VTRN_TRY(vtrn_buf_append(p->out, "\\n", 2));
-        else if (c == '\t') VTRN_TRY(vtrn_buf_append(p->out, "\\t", 2));
-        else if (c < 0x20 || c == 0x7f) VTRN_TRY(vtrn_buf_printf(p->out, "\\x%02x", c));
-        else VTRN_TRY(vtrn_buf_append(p->out, text, 1));
+        if (c == '"' || c == '\\') VTRN_TRY(vtrn_buf_printf(out, "\\%c", c));
+        else if (c == '\n') VTRN_TRY(vtrn_buf_append(out, "\\n", 2));
+        else if (c == '\t') VTRN_TRY(vtrn_buf_append(out, "\\t", 2));
+        else if (c < 0x20 || c == 0x7f) VTRN_TRY(vtrn_buf_printf(out, "\\x%02x", c));
+        else VTRN_TRY(vtrn_buf_append(out, text, 1));
     }
-    return vtrn_buf_append(p->out, "\"", 1);
+    return vtrn_buf_append(out, "\"", 1);
 }
 
 static enum vtrn_status print_string(struct printer *p, int64_t index)
@@ -43,7 +43,7 @@ static enum vtrn_status print_string(struct printer *p, int64_t index)
 
     if (p->names && p->names->string && index >= 0 && index <= UINT32_MAX)
         text = p->names->string(p->names->self, (uint32_t)index);
-    return text ? print_quoted(p, text) : vtrn_buf_printf(p->out, "$%" PRId64, index);
+    return text ? vtrn_text_quote(p->out, text) : vtrn_buf_printf(p->out, "$%" PRId64, index);
 }
 
 /* ---------------------------------------------------------------- patterns */
@@ -62,7 +62,7 @@ static enum vtrn_status print_tensor(struct printer *p, uint32_t tensor)
     if (!name || !*name) return vtrn_buf_printf(p->out, "%%%" PRIu32, tensor);
     if (is_plain_name(name)) return vtrn_buf_printf(p->out, "%%%s", name);
     VTRN_TRY(vtrn_buf_append(p->out, "%", 1));
-    return print_quoted(p, name);
+    return vtrn_text_quote(p->out, name);
 }
 
 static enum vtrn_status print_dim(struct printer *p, int64_t stride, int64_t count)
