@@ -340,6 +340,7 @@ struct vtrn_text_names {
     bool (*string_index)(void *self, const char *text, size_t length, uint32_t *index_out);
     int (*tensor_dtype)(const void *self, uint32_t tensor); /* NULL: every pattern prints its dtype and must have one */
 };
+/* Appends the line without a line feed; a zero byte that out->size does not count follows it. */
 enum vtrn_status vtrn_inst_print(const struct vtrn_inst *inst, const struct vtrn_text_names *names, struct vtrn_buf *out);
 enum vtrn_status vtrn_inst_parse(const char *text, size_t length, const struct vtrn_text_names *names,
                                  struct vtrn_inst *inst, struct vtrn_error *err);

@@ -206,5 +206,5 @@ enum vtrn_status vtrn_inst_print(const struct vtrn_inst *inst, const struct vtrn
     }
     if (inst->flags) VTRN_TRY(vtrn_buf_printf(out, " flags=%u", inst->flags));
     if (inst->loc) VTRN_TRY(vtrn_buf_printf(out, " @%" PRIu32, inst->loc));
-    return VTRN_OK;
+    return vtrn_buf_printf(out, "%s", ""); /* ends the text with a zero byte that size does not count */
 }
