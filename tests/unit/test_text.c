@@ -104,7 +104,8 @@ static void the_form_stays(void **state)
     expect_text("dma     dma_copy dst=%acc[32+2x16; 0+1x64] src=%_x:f32[8+64x16+1x64] oob_mode=skip dge_mode=none");
     expect_text("dma     dma_copy dst=%acc[0:4; 0+1x8 | r5*16] src=%_x:f32[0+0x4+1x8 | vector %acc:u32[0; 2+1x4]*64<100]");
     expect_text("vector  tensor_copy dst=%acc[0:1; 0+1x8] src=%3:f32[0:1; 0+1x8 | scalar %_x:i32[0; 7]*1 | r1*-2<5]");
-    expect_text("vector  tensor_copy dst=%\"a b\":f32[0:1; 0] src=%\"quote\\\"d\\\\\":f32[0:32; 0+1x8 | indirect %acc:u16[32; 0+4x2]*1]");
+    expect_text("vector  tensor_copy dst=%\"a b\":f32[0:1; 0] src=%\"3d\":f32[0:32; 0+1x8 | indirect %acc:u16[32; 0+4x2]*1]");
+    expect_text("dma     dma_copy dst=%\"quote\\\"d\\\\\":f32[0+1x8] src=%\"line\\nbreak\":f32[0:1; 0+1x8]");
     expect_text("scalar  activation dst=%acc[0:8; 0+1x8] op=gelu data=%acc[0:8; 0+1x8] bias=%w.0:f32[0:8; 0+1x1] scale=0.5");
     expect_text("vector  memset dst=%acc[0:8; 0+1x8] value=-7");
     expect_text("vector  memset dst=%acc[0:8; 0+1x8] value=-7.0 flags=3");
