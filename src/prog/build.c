@@ -34,12 +34,14 @@ void vtrn_prog_destroy(struct vtrn_prog *prog)
         vtrn_buf_fini(&prog->code[core].words);
         free(prog->code[core].start);
         free(prog->code[core].edge);
+        free(prog->code[core].loop);
     }
     free(prog->tensor);
     free(prog->loc);
     vtrn_buf_fini(&prog->string_bytes);
     free(prog->string_at);
     free(prog->string_hash);
+    free(prog->name_tensor);
     vtrn_arena_fini(&prog->arena);
     free(prog);
 }
@@ -112,12 +114,19 @@ static void close_loop(struct vtrn_prog *prog, int core, uint32_t begin, uint32_
 }
 
 /* ---------------------------------------------------------------- append */
-static enum vtrn_status check_loops(const struct vtrn_code *code, const struct vtrn_inst *inst, struct vtrn_error *err)
+static bool begins_loop(const struct vtrn_inst *inst)
 {
-    bool begins = inst->op == VTRN_OP_loop_begin || inst->op == VTRN_OP_while_begin;
+    return inst->op == VTRN_OP_loop_begin || inst->op == VTRN_OP_while_begin;
+}
 
-    VTRN_FAIL_IF(begins && code->loop_depth == VTRN_LOOP_DEPTH, err, VTRN_LIMIT, "loops nest deeper than %d", VTRN_LOOP_DEPTH);
+/* Whether the instruction may open or close a loop here, and room to note it. */
+static enum vtrn_status check_loops(struct vtrn_code *code, const struct vtrn_inst *inst, struct vtrn_error *err)
+{
     VTRN_FAIL_IF(inst->op == VTRN_OP_loop_end && code->loop_depth == 0, err, VTRN_ILLEGAL, "no loop is open here");
+    if (!begins_loop(inst)) return VTRN_OK;
+    VTRN_FAIL_IF(code->loop_depth == VTRN_LOOP_DEPTH, err, VTRN_LIMIT, "loops nest deeper than %d", VTRN_LOOP_DEPTH);
+    VTRN_FAIL_IF(prog_grow(&code->loop, &code->loop_capacity, code->loops + 1, sizeof *code->loop) < 0, err, VTRN_NOMEM,
+                 "no memory for a loop");
     return VTRN_OK;
 }
 
@@ -125,11 +134,17 @@ static void note_loops(struct vtrn_prog *prog, int core, const struct vtrn_inst 
 {
     struct vtrn_code *code = &prog->code[core];
 
-    if (inst->op == VTRN_OP_loop_begin || inst->op == VTRN_OP_while_begin) {
-        code->loop_start[code->loop_depth++] = index;
-        code->loops++;
+    if (begins_loop(inst)) {
+        code->loop[code->loops] = (struct vtrn_loop){ index, UINT32_MAX, code->loop_depth ? code->open_loop : UINT32_MAX };
+        code->open_loop = code->loops++;
+        code->loop_depth++;
     } else if (inst->op == VTRN_OP_loop_end) {
-        close_loop(prog, core, code->loop_start[--code->loop_depth], index);
+        struct vtrn_loop *loop = &code->loop[code->open_loop];
+
+        loop->end = index;
+        close_loop(prog, core, loop->begin, index);
+        code->open_loop = loop->outer;
+        code->loop_depth--;
     }
 }
 
@@ -182,24 +197,28 @@ void vtrn_prog_get(const struct vtrn_prog *prog, int core, uint32_t index, struc
 }
 
 /* ---------------------------------------------------------------- edges */
-/* A semaphore wait fires on every turn of its loop, so an edge may not leave the loop that its producer is in. */
-static bool leaves_loop(const struct vtrn_prog *prog, int core, uint32_t producer, uint32_t consumer)
+/* The innermost loop whose body holds the instruction; NULL: none. */
+static const struct vtrn_loop *loop_around(const struct vtrn_code *code, uint32_t index)
 {
-    struct vtrn_inst inst;
-    int depth = 0;
+    uint32_t low = 0, high = code->loops;
+    const struct vtrn_loop *loop;
 
-    if (prog->code[core].loops == 0) return false;
-    for (uint32_t i = producer; i < consumer; i++) {
-        vtrn_prog_get(prog, core, i, &inst);
-        if (inst.op == VTRN_OP_loop_begin || inst.op == VTRN_OP_while_begin) depth++;
-        if (inst.op == VTRN_OP_loop_end && --depth < 0) return true;
+    while (low < high) { /* the first loop that begins at or behind the instruction */
+        uint32_t middle = low + (high - low) / 2;
+
+        if (code->loop[middle].begin < index) low = middle + 1;
+        else high = middle;
     }
-    return false;
+    if (low == 0) return NULL;
+    for (loop = &code->loop[low - 1]; loop->end <= index; loop = &code->loop[loop->outer])
+        if (loop->outer == UINT32_MAX) return NULL;
+    return loop;
 }
 
 enum vtrn_status vtrn_prog_edge(struct vtrn_prog *prog, int core, uint32_t consumer, uint32_t producer,
                                 struct vtrn_error *err)
 {
+    const struct vtrn_loop *loop;
     struct vtrn_code *code;
 
     VTRN_FAIL_IF(core < 0 || core >= prog->cores, err, VTRN_INVALID, "core %d: the program has %d", core, prog->cores);
@@ -209,7 +228,9 @@ enum vtrn_status vtrn_prog_edge(struct vtrn_prog *prog, int core, uint32_t consu
                  core, code->count);
     VTRN_FAIL_IF(producer >= consumer, err, VTRN_ILLEGAL,
                  "depends_on: the producer (instruction %u) must come before the consumer (%u)", producer, consumer);
-    VTRN_FAIL_IF(leaves_loop(prog, core, producer, consumer), err, VTRN_ILLEGAL,
+    /* The wait fires on every turn of the consumer's loop: an edge may not leave the loop that its producer is in. */
+    loop = loop_around(code, producer);
+    VTRN_FAIL_IF(loop && loop->end <= consumer, err, VTRN_ILLEGAL,
                  "depends_on: the producer is inside a loop that the consumer is not in; put both in the same loop");
     VTRN_FAIL_IF(code->edges == UINT32_MAX ||
                      prog_grow(&code->edge, &code->edge_capacity, code->edges + 1, sizeof *code->edge) < 0,

@@ -47,14 +47,19 @@ struct vtrn_loc {
 struct vtrn_edge { /* depends_on */
     uint32_t consumer, producer;
 };
+struct vtrn_loop { /* a loop_begin or while_begin and its loop_end */
+    uint32_t begin, end;  /* instructions; end is UINT32_MAX while the loop is open */
+    uint32_t outer;       /* the loop around it; UINT32_MAX: none */
+};
 struct vtrn_code {
     struct vtrn_buf words;     /* wire form, back to back */
     uint32_t *start;           /* word index of each instruction; start[count] is the end */
     uint32_t count, capacity;
     struct vtrn_edge *edge;
     uint32_t edges, edge_capacity;
-    uint32_t loop_depth, loop_start[VTRN_LOOP_DEPTH]; /* loops that are open */
-    uint32_t loops;                                   /* loops begun so far */
+    struct vtrn_loop *loop; /* in order of their begin */
+    uint32_t loops, loop_capacity;
+    uint32_t loop_depth, open_loop; /* loops that are open, and the innermost of them (while loop_depth is not 0) */
 };
 struct vtrn_prog {
     const struct vtrn_arch *arch;
@@ -71,6 +76,8 @@ struct vtrn_prog {
     uint32_t strings, string_capacity;
     uint32_t *string_hash; /* open addressing, for interning */
     uint32_t string_hash_size;
+    uint32_t *name_tensor; /* by string: 0: names no tensor, t+1: names tensor t alone, UINT32_MAX: names several */
+    uint32_t name_tensor_capacity;
     uint32_t registers;    /* virtual registers in use: numbers below this */
     struct vtrn_code code[VTRN_CORES_MAX];
     struct vtrn_arena arena; /* constants, names */

@@ -68,6 +68,15 @@ static enum vtrn_status grow_hash(struct vtrn_prog *prog)
     return VTRN_OK;
 }
 
+bool prog_string_find(const struct vtrn_prog *prog, const char *text, size_t length, uint32_t *index_out)
+{
+    uint32_t found = length && prog->string_hash_size ? *find_slot(prog, text, length) : 0;
+
+    if (length && !found) return false;
+    *index_out = found;
+    return true;
+}
+
 const char *vtrn_prog_text(const struct vtrn_prog *prog, uint32_t string)
 {
     if (string >= prog->strings) return "";
@@ -102,6 +111,16 @@ enum vtrn_status vtrn_prog_string(struct vtrn_prog *prog, const char *text, size
 }
 
 /* ---------------------------------------------------------------- locations */
+enum vtrn_status prog_loc_add(struct vtrn_prog *prog, uint32_t file_string, uint32_t line, uint32_t *loc_out)
+{
+    if (file_string >= prog->strings) return VTRN_INVALID;
+    if (prog->locs == UINT32_MAX) return VTRN_LIMIT;
+    VTRN_TRY(prog_grow(&prog->loc, &prog->loc_capacity, prog->locs + 1, sizeof *prog->loc));
+    prog->loc[prog->locs] = (struct vtrn_loc){ file_string, line };
+    *loc_out = prog->locs++;
+    return VTRN_OK;
+}
+
 enum vtrn_status vtrn_prog_loc(struct vtrn_prog *prog, uint32_t file_string, uint32_t line, uint32_t *loc_out)
 {
     uint32_t slot = (file_string * 31u + line) % (sizeof prog->loc_cache / sizeof prog->loc_cache[0]);
@@ -112,11 +131,8 @@ enum vtrn_status vtrn_prog_loc(struct vtrn_prog *prog, uint32_t file_string, uin
         *loc_out = recent;
         return VTRN_OK;
     }
-    if (prog->locs == UINT32_MAX) return VTRN_LIMIT;
-    VTRN_TRY(prog_grow(&prog->loc, &prog->loc_capacity, prog->locs + 1, sizeof *prog->loc));
-    prog->loc[prog->locs] = (struct vtrn_loc){ file_string, line };
-    prog->loc_cache[slot] = prog->locs;
-    *loc_out = prog->locs++;
+    VTRN_TRY(prog_loc_add(prog, file_string, line, loc_out));
+    prog->loc_cache[slot] = *loc_out;
     return VTRN_OK;
 }
 
@@ -194,15 +210,28 @@ enum vtrn_status prog_tensor_check(const struct vtrn_prog *prog, struct vtrn_ten
     return check_size(prog, tensor, err);
 }
 
-enum vtrn_status vtrn_prog_tensor(struct vtrn_prog *prog, const struct vtrn_tensor *proto, uint32_t *tensor_out,
-                                  struct vtrn_error *err)
+/* Keeps track of which names stand for one tensor only. */
+static enum vtrn_status note_name(struct vtrn_prog *prog, uint32_t name, uint32_t tensor)
+{
+    uint32_t had = prog->name_tensor_capacity;
+
+    if (name == 0) return VTRN_OK;
+    VTRN_TRY(prog_grow(&prog->name_tensor, &prog->name_tensor_capacity, name + 1, sizeof *prog->name_tensor));
+    if (prog->name_tensor_capacity > had)
+        memset(prog->name_tensor + had, 0, (prog->name_tensor_capacity - had) * sizeof *prog->name_tensor);
+    prog->name_tensor[name] = prog->name_tensor[name] == 0 ? tensor + 1 : UINT32_MAX;
+    return VTRN_OK;
+}
+
+enum vtrn_status prog_tensor_add(struct vtrn_prog *prog, const struct vtrn_tensor *proto, uint32_t born, uint32_t *tensor_out,
+                                 struct vtrn_error *err)
 {
     struct vtrn_tensor tensor = *proto;
 
     VTRN_TRY(prog_tensor_check(prog, &tensor, err));
     VTRN_FAIL_IF((tensor.role == VTRN_ROLE_CONST) != (tensor.data != NULL), err, VTRN_INVALID,
                  "tensor %s: a constant has data, and nothing else has", label(prog, &tensor));
-    VTRN_FAIL_IF(prog->tensors == UINT32_MAX, err, VTRN_LIMIT, "too many tensors");
+    VTRN_FAIL_IF(prog->tensors >= UINT32_MAX - 1, err, VTRN_LIMIT, "too many tensors");
     if (prog_grow(&prog->tensor, &prog->tensor_capacity, prog->tensors + 1, sizeof *prog->tensor) < 0)
         return vtrn_fail(err, VTRN_NOMEM, "no memory for the tensor table");
     if (tensor.data) {
@@ -213,10 +242,19 @@ enum vtrn_status vtrn_prog_tensor(struct vtrn_prog *prog, const struct vtrn_tens
         memcpy(copy, tensor.data, (size_t)tensor.row_bytes);
         tensor.data = copy;
     }
-    tensor.born = tensor.core < VTRN_CORES_MAX ? prog->code[tensor.core].count : 0;
+    if (note_name(prog, tensor.name, prog->tensors) < 0) return vtrn_fail(err, VTRN_NOMEM, "no memory for the tensor names");
+    tensor.born = born;
     tensor.first_use = UINT32_MAX;
     tensor.last_use = 0;
     prog->tensor[prog->tensors] = tensor;
     *tensor_out = prog->tensors++;
     return VTRN_OK;
+}
+
+enum vtrn_status vtrn_prog_tensor(struct vtrn_prog *prog, const struct vtrn_tensor *proto, uint32_t *tensor_out,
+                                  struct vtrn_error *err)
+{
+    uint32_t born = proto->core < VTRN_CORES_MAX ? prog->code[proto->core].count : 0;
+
+    return prog_tensor_add(prog, proto, born, tensor_out, err);
 }
