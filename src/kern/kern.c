@@ -12,6 +12,7 @@ static pthread_once_t filled = PTHREAD_ONCE_INIT;
 static void fill_ref(struct vtrn_kern *kern)
 {
     kern->level = VTRN_CPU_REF;
+    vtrn_kern_ref_convert(kern);
     vtrn_kern_ref_mm(kern);
 }
 

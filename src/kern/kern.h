@@ -59,14 +59,19 @@ struct vtrn_mm_mx {
 
 struct vtrn_kern {
     enum vtrn_cpu_level level;
-    /* dtype -> fp32, exact for all but I32/U32 (RNE). TF32 copies. NULL for packed dtypes. E8M0: 2^(b-127), 0xff NaN. */
+    /* dtype -> fp32, exact for all but I32/U32 (RNE). F32 and TF32 copy. NULL for packed dtypes. E8M0: 2^(b-127), 0xff NaN.
+     * BOOL: 1 where the byte is not 0. A NaN keeps its sign and its mantissa bits, which become the top ones; F16 and F8*
+     * also get the quiet bit, bf16 only moves. */
     void (*load[VTRN_DT_COUNT])(float *dst, const void *src, size_t n);
-    /* fp32 -> dtype. Floats: RNE; overflow to inf where the format has it, else (e4m3fn) NaN -> 0x7f, +-inf and overflow
-     * saturate to +-448. fp8 e4m3: largest 240, overflow inf. Ints: RNE, saturating, NaN -> 0. BOOL: x != 0. TF32: RNE to
-     * 10 mantissa bits. E8M0: nearest power of two by RNE of the exponent (ties up in magnitude), NaN/negative -> 0xff,
-     * 0 -> 0. NaN keeps its sign: canonical quiet NaN of the format. */
+    /* fp32 -> dtype. F32 copies. Floats: RNE; overflow to inf where the format has it, else (e4m3fn) +-inf and overflow
+     * saturate to +-448. fp8 e4m3: largest 240, overflow inf. Ints: RNE, saturating, NaN -> 0. BOOL: x != 0, so NaN -> 1.
+     * TF32: RNE to 10 mantissa bits, overflow to inf. NaN keeps its sign: canonical quiet NaN of the format (0x7fc0,
+     * 0x7e00, e4m3 0x7c, e4m3fn 0x7f, e5m2 0x7e, TF32 0x7fc00000). E8M0: nearest power of two, ties up (1.5 -> 2); below
+     * 2^-127 and +-0 -> 0; negative, NaN, inf and 1.5 * 2^127 and above -> 0xff. */
     void (*store[VTRN_DT_COUNT])(void *dst, const float *src, size_t n);
-    /* fp32 -> dtype with stochastic rounding for BF16 F16 F8*: random[i] are uniform 32-bit words. NULL elsewhere. */
+    /* fp32 -> dtype with stochastic rounding for BF16 F16 F8*: random[i] are uniform 32-bit words. NULL elsewhere. The
+     * magnitude is cut and goes up one place when fraction + random[i] >= 2^32, `fraction` being what was cut off, in
+     * units of 2^-32 of that place (bits below are dropped). Overflow, inf and NaN as in store. */
     void (*store_sr[VTRN_DT_COUNT])(void *dst, const float *src, const uint32_t *random, size_t n);
 
     /* dst = op(a, b) and dst = op(a, s) or op(s, a) (reverse); ARITH operators, fp32. NULL for BITS operators. */
