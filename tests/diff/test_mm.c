@@ -167,10 +167,10 @@ static void test_denormals_in_some_panels(void **state)
     for (int i = 0; i < 40; i++) {
         struct mm_case c;
         case_make(&c, seed + (uint64_t)i, shape(64, 140, 300), VTRN_DT_BF16, VTRN_DT_BF16, VALUES_ORDINARY, VALUES_ORDINARY, true);
-        for (int column = 0; column < c.x.columns; column++) {
+        for (int column = 0; column < c.x.columns; column++) { /* whole columns, so that sums are denormal too */
             uint16_t tiny = i & 1 ? 0x0041 : 0x0085; /* denormal; 2^-126 * 1.04 */
-            if ((column / 64 * 7 + i) % 3 != 0) continue;
-            memcpy(c.x.data + c.x.pitch * (column % c.k) + 2 * column, &tiny, sizeof tiny);
+            if ((column / 64 * 7 + i) % 3 != 0 || column % 5 != 0) continue;
+            for (int row = 0; row < c.k; row++) memcpy(c.x.data + c.x.pitch * row + 2 * column, &tiny, sizeof tiny);
         }
         check_case(&c, false);
         case_fini(&c);
@@ -191,6 +191,28 @@ static void test_guard_boundary(void **state)
             check_case(&c, false);
             case_fini(&c);
         }
+    }
+}
+
+/* Two products that cancel down to the last bit that bf16 products have: (1+2^-7)^2 - (1+2^-6) = 2^-14. With exponents that
+ * add up to -112 that is the least normal fp32, one lower the largest power of two that is denormal. */
+static void test_guard_cancellation(void **state)
+{
+    (void)state;
+    for (int exponents = -114; exponents <= -111; exponents++) {
+        struct mm_case c;
+        case_make(&c, 1, shape(2, 8, 64), VTRN_DT_BF16, VTRN_DT_BF16, VALUES_ORDINARY, VALUES_ORDINARY, false);
+        for (int row = 0; row < 2; row++) {
+            uint16_t s = (uint16_t)((127 << 7 | (row == 0 ? 1 : 2)) | (row == 0 ? 0 : 0x8000));
+            uint16_t x = (uint16_t)((exponents + 127) << 7 | (row == 0 ? 1 : 0));
+            for (int i = 0; i < c.s.columns; i++) memcpy(c.s.data + c.s.pitch * row + 2 * i, &s, sizeof s);
+            for (int i = 0; i < c.x.columns; i++) memcpy(c.x.data + c.x.pitch * row + 2 * i, &x, sizeof x);
+        }
+        check_case(&c, true);
+        float result;
+        memcpy(&result, c.d.data, sizeof result);
+        assert_true(result == ldexpf(1, exponents - 14));
+        case_fini(&c);
     }
 }
 
@@ -230,7 +252,8 @@ int main(void)
         cmocka_unit_test(test_small), cmocka_unit_test(test_medium), cmocka_unit_test(test_mx_small),
         cmocka_unit_test(test_mx_medium), cmocka_unit_test(test_shapes), cmocka_unit_test(test_dtypes),
         cmocka_unit_test(test_all_codes), cmocka_unit_test(test_denormals_in_some_panels),
-        cmocka_unit_test(test_guard_boundary), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_guard_boundary), cmocka_unit_test(test_guard_cancellation),
+        cmocka_unit_test(test_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
