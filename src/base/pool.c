@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 
 enum {
-    SPINS_WORKER = 20000, /* about 0.3 ms of pause instructions on current x86: longer than the gaps of a busy run */
+    SPINS_WORKER = 20000, /* about half a millisecond of pause instructions: longer than the gaps of a busy run */
     SPINS_YIELD = 2000,   /* then give the CPU away between looks: hosts with fewer CPUs than threads */
     SPINS_CALLER = 50000, /* the caller sleeps only when a worker lost its CPU in the middle of a part */
 };

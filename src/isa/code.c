@@ -1,7 +1,7 @@
 /* The wire form of an instruction: what programs hold in memory and in files. Encoder and decoder walk the operands in
  * the order of the row, with one form per kind of value, so no instruction has code of its own here. The executor decodes
- * every instruction as it runs, hence the fixed layouts and the few branches; the decoder is total: it accepts exactly
- * what an encoder may write and answers FORMAT to any other bytes. Whether the instruction is legal for a target and a
+ * every instruction as it runs, hence the fixed layouts and the few branches; the decoder is total: it accepts the forms
+ * below (the encoder writes the shortest) and answers FORMAT to any other bytes. Whether the instruction is legal for a target and a
  * tensor table is not known here (prog/legal.c).
  *
  * 32-bit little-endian words. A row's operand that is as vtrn_inst_init leaves it (absent, or at its default) costs one

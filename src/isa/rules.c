@@ -17,15 +17,18 @@ const char *vtrn_rule_text(enum vtrn_rule rule)
     case VTRN_RULE_TRANSPOSE:
         return "Tensor engine: max(P, min(64, N)) cycles when issued back to back; vector engine: max(64, N) cycles (C).";
     case VTRN_RULE_ELEMS:
-        return "max(64, N) cycles (C). v3 runs tensor_copy and tensor_scalar 4 times as fast when both sides are 16-bit floats in "
+        return "max(64, N) cycles (C; inferred where the tables have no row: tensor_scalar_cumulative and the generators). v3 runs tensor_copy and tensor_scalar 4 times as fast when both sides are 16-bit floats in "
                "SBUF with the innermost dimension contiguous, and twice as fast when one of these conditions fails (A3). An "
                "access with a dynamic offset takes at least about 600 cycles (C).";
     case VTRN_RULE_ELEMS2:
         return "Two tensor inputs: max(64, 2N) cycles; max(64, N) when one input is in PSUM, or when all are contiguous bf16 in "
-               "SBUF and the operator is add, multiply or subtract (C). v3: twice as fast with both inputs in SBUF and 16-bit "
+               "SBUF and the operator is add, multiply or subtract (C; scalar_tensor_tensor: N only for bf16 with subtract, then "
+               "multiply, and an even N). v3: twice as fast with both inputs in SBUF and 16-bit "
                "floats everywhere (A3).";
     case VTRN_RULE_MEMSET: return "max(64, N) cycles; max(64, N/2) for value 0 in a 16-bit float type (C).";
-    case VTRN_RULE_PREDICATED: return "max(64, 2N) cycles; max(64, N) when one of the two inputs is in PSUM (C).";
+    case VTRN_RULE_PREDICATED:
+        return "max(64, 2N) cycles; max(64, N) when one of the two inputs is in PSUM (C for "
+               "tensor_copy_predicated; inferred for select_reduce).";
     case VTRN_RULE_RECIPROCAL: return "max(64, 8N) vector cycles (SH).";
     case VTRN_RULE_ACTIVATION:
         return "max(64, N) scalar cycles, and 64 more when the accumulators are read out into reduce_res (C). activate2: inferred, "
