@@ -2,11 +2,11 @@
  *
  * Virtual registers hold 32 bits. A loop_begin evaluates its bounds once, as Python's range() does; the value of its index
  * register is set before every turn, so writes to it inside the body do not steer the loop. Loops nest; an empty loop jumps
- * behind its end, which it finds by walking the list.
+ * behind its end, which the program's loop table names.
  * Knows the position of the core and its registers; of memory only the one element of register_load and register_store. */
 #include "exec/walk_int.h"
 
-enum { MAX_LOOPS = 16, POLL_TURNS = 64 };
+enum { POLL_TURNS = 64 };
 
 /* Does: sets a register to an integer or to another register's value.
  * Rounding: none; integers keep their low 32 bits.
@@ -106,17 +106,15 @@ enum vtrn_status vtrn_exec_register_alu(struct vtrn_core *core, const struct vtr
 static bool find_end(const struct vtrn_core *core, uint32_t *end_out)
 {
     const struct vtrn_code *code = &core->prog->code[core->id];
-    struct vtrn_inst inst;
-    int depth = 0;
-    for (uint32_t pc = core->pc; pc < code->count; pc++) {
-        vtrn_prog_get(core->prog, core->id, pc, &inst);
-        if (inst.op == VTRN_OP_loop_begin || inst.op == VTRN_OP_while_begin) depth++;
-        if (inst.op == VTRN_OP_loop_end && --depth == 0) {
-            *end_out = pc;
-            return true;
-        }
+    uint32_t low = 0, high = code->loops; /* in order of their begin */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (code->loop[middle].begin < core->pc) low = middle + 1;
+        else high = middle;
     }
-    return false;
+    VTRN_ASSERT(low < code->loops && code->loop[low].begin == core->pc);
+    *end_out = code->loop[low].end;
+    return code->loop[low].end != UINT32_MAX;
 }
 
 /* Skips the body: the run goes on behind the loop's end. */
@@ -130,8 +128,8 @@ static enum vtrn_status skip_loop(struct vtrn_core *core)
 
 static enum vtrn_status enter_loop(struct vtrn_core *core, const struct exec_loop *loop)
 {
-    if (core->loops == MAX_LOOPS)
-        return exec_fault(core, VTRN_FAULT_LOOP, "loops are nested more than %d deep", MAX_LOOPS);
+    int most = (int)(sizeof core->loop / sizeof *core->loop);
+    if (core->loops == most) return exec_fault(core, VTRN_FAULT_LOOP, "loops are nested more than %d deep", most);
     core->loop[core->loops] = *loop;
     core->loop[core->loops++].begin_pc = core->pc;
     return VTRN_OK;

@@ -108,6 +108,13 @@ static void release_operands(struct vtrn_core *core, const struct vtrn_inst *ins
     }
 }
 
+void exec_retire(struct vtrn_core *core)
+{
+    count(&core->counters, core->inst.engine);
+    if (core->release) release_operands(core, &core->inst);
+    core->pc++;
+}
+
 static bool grow_registers(struct vtrn_core *core)
 {
     uint32_t wanted = core->prog->registers;
@@ -127,14 +134,13 @@ enum vtrn_status vtrn_core_run(struct vtrn_core *core, uint32_t end, bool releas
     if (core->regs < core->prog->registers && !grow_registers(core))
         return exec_fault(core, VTRN_FAULT_VALUE, "no host memory for %u registers", core->prog->registers);
     if (end > code->count) end = code->count;
+    core->release = release;
     while (core->pc < end) {
         vtrn_prog_get(core->prog, core->id, core->pc, &core->inst);
         core->index_space.size = 0;
         enum vtrn_status status = bodies[core->inst.op](core, &core->inst);
         if (VTRN_UNLIKELY(status != VTRN_OK)) return status;
-        count(&core->counters, core->inst.engine);
-        if (release) release_operands(core, &core->inst);
-        core->pc++;
+        exec_retire(core);
     }
     return VTRN_OK;
 }

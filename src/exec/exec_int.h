@@ -56,6 +56,7 @@ struct vtrn_core {
     struct vtrn_counters counters;
     struct vtrn_wait wait;
     bool waiting;
+    bool release; /* of the run that goes on: see vtrn_core_run */
     struct vtrn_buf index_space; /* row_offset and elem_offset arrays of the current instruction */
     uint8_t *scratch;        /* threads * scratch_bytes, 64-byte aligned */
     size_t scratch_bytes;
@@ -72,6 +73,8 @@ typedef enum vtrn_status exec_body(struct vtrn_core *core, const struct vtrn_ins
 #undef OP
 #undef GONE
 
+/* Counts the instruction being executed as done, returns operands to the pool, moves on (the step loop; a rendezvous). */
+void exec_retire(struct vtrn_core *core);
 /* Records a fault of the instruction being executed and returns VTRN_FAULT. */
 enum vtrn_status exec_fault(struct vtrn_core *core, enum vtrn_fault_reason reason, const char *fmt, ...) VTRN_PRINTF(3, 4);
 /* Store, dynamic offsets, bounds. `access` is VTRN_READ, VTRN_WRITE (all of the view will be overwritten) or both. */

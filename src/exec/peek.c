@@ -7,6 +7,7 @@ enum vtrn_status vtrn_core_peek(struct vtrn_core *core, const struct vtrn_ap *ap
     struct vtrn_fault before = core->fault;
     struct exec_view view;
     struct exec_walk from, to;
+    core->index_space.size = 0; /* between two instructions nothing in it is needed */
     enum vtrn_status status = exec_resolve(core, ap, VTRN_READ, &view);
     if (status != VTRN_OK) {
         if (status == VTRN_FAULT) vtrn_fail(err, status, "%s", core->fault.text);

@@ -119,9 +119,13 @@ static enum vtrn_status add_vector(struct vtrn_core *core, const struct vtrn_ap 
 {
     ptrdiff_t step;
     int64_t *rows = exec_index_space(core, view->parts), elems = tensor_elems(core, ap);
-    const uint8_t *at = index_base(core, dyn, &step);
-    if (!rows || !at) return exec_fault(core, VTRN_FAULT_VALUE, "no host memory for %lld indices", (long long)view->parts);
-    for (int64_t w = 0; w < view->parts; w++, at += step) {
+    const uint8_t *first = index_base(core, dyn, &step), *at;
+    if (!rows || !first) return exec_fault(core, VTRN_FAULT_VALUE, "no host memory for %lld indices", (long long)view->parts);
+    /* An index tile on chip runs down its partitions, then to the next column. */
+    int64_t column = vtrn_space_on_chip(core->prog->tensor[dyn->ref].space) ? core->prog->arch->partitions : INT64_MAX;
+    ptrdiff_t column_step = (ptrdiff_t)dyn->stride * vtrn_dtypes[dyn->dtype].size_bytes;
+    for (int64_t w = 0; w < view->parts; w++) {
+        at = first + w % column * step + w / column * column_step;
         int64_t index = load_integer(dyn->dtype, at), moved = 0;
         bool inside = index >= 0 && (!dyn->limit || index < dyn->limit) && vtrn_mul_i64(index, dyn->scale, &moved) &&
                       moved <= elems && span.low + moved >= 0 && span.high + moved < elems;

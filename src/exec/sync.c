@@ -152,7 +152,7 @@ static void go_on(struct vtrn_core *core)
 {
     core->waiting = false;
     core->wait.kind = VTRN_WAIT_NONE;
-    core->pc++;
+    exec_retire(core);
 }
 
 enum vtrn_status vtrn_core_meet(struct vtrn_core *a, struct vtrn_core *b)
@@ -168,5 +168,3 @@ enum vtrn_status vtrn_core_meet(struct vtrn_core *a, struct vtrn_core *b)
     go_on(b);
     return VTRN_OK;
 }
-
-const struct vtrn_wait *vtrn_core_wait(const struct vtrn_core *core) { return core->waiting ? &core->wait : NULL; }

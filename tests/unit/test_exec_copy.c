@@ -47,7 +47,7 @@ static void random_shape(struct operand *operand, int64_t elems)
     }
 }
 
-/* Strides in some order of the dims, with gaps; `repeats`: some are 0. Returns the bytes spanned. */
+/* Strides in some order of the dims, with gaps; `repeats`: some are 0 or smaller than what lies inside. Returns the bytes spanned. */
 static int64_t random_strides(struct operand *operand, int bytes, bool repeats)
 {
     int order[8];
@@ -63,6 +63,7 @@ static int64_t random_strides(struct operand *operand, int bytes, bool repeats)
         operand->stride[d] = (ptrdiff_t)span;
         if (below(4) == 0) operand->stride[d] += (ptrdiff_t)(bytes * below(3));
         if (repeats && below(5) == 0) operand->stride[d] = 0;
+        if (repeats && below(5) == 0) operand->stride[d] = (ptrdiff_t)(bytes * (1 + below(3))); /* windows that overlap */
         span += operand->stride[d] * (operand->count[d] - 1);
     }
     return span;
