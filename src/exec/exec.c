@@ -31,7 +31,8 @@ struct vtrn_core *vtrn_core_create(const struct vtrn_prog *prog, struct vtrn_mem
     core->kern = vtrn_kern_best();
     core->options = *options;
     core->id = core_id;
-    core->scratch_bytes = SCRATCH_BYTES > core->kern->mm_scratch_bytes ? SCRATCH_BYTES : core->kern->mm_scratch_bytes;
+    core->scratch_bytes = core->kern->mm_scratch_bytes + EXEC_PE_MOVING_BYTES + EXEC_PE_STAGING_BYTES + EXEC_PE_SCALE_BYTES;
+    if (core->scratch_bytes < SCRATCH_BYTES) core->scratch_bytes = SCRATCH_BYTES;
     core->scratch_bytes = (core->scratch_bytes + 4095) & ~(size_t)4095;
     core->scratch = vtrn_alloc_aligned(core->scratch_bytes * (size_t)vtrn_pool_threads(options->pool), 4096);
     core->rng = exec_rng_create(options->seed, core_id, (int)prog->arch->nc_version);

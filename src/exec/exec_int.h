@@ -4,6 +4,8 @@
 #include "exec/exec.h"
 
 enum { EXEC_FREE_DIMS = VTRN_AP_DIMS, EXEC_ROW_MAX = 2048 /* fp32 elements of one scratch row block */ };
+/* Scratch of a thread for the tensor engine behind kern's own: a slice of the moving operand, a staging tile, MX scales. */
+enum { EXEC_PE_MOVING_BYTES = 256 << 10, EXEC_PE_STAGING_BYTES = 256 << 10, EXEC_PE_SCALE_BYTES = 64 << 10 };
 
 /* An operand after its dynamic parts are known: host addresses, strides in bytes, free dimensions merged where they are
  * contiguous. For HBM operands (DMA) dim[0] of the pattern is treated as "partitions" too. */
