@@ -483,7 +483,7 @@ static void say_quantity(struct doc *doc, int64_t value, const char *unit)
     if (strcmp(unit, "B") == 0) {
         for (; power < 3 && value >= 1024 && value % 1024 == 0; power++) value /= 1024;
         say(doc, "%lld %s", (long long)value, binary[power]);
-    } else if (value >= 1000000000 && value % 1000000 == 0) {
+    } else if (value >= 100000000 && value % 1000000 == 0) {
         say(doc, "%.15g G%s", (double)value / 1e9, unit);
     } else {
         say(doc, "%lld%s%s", (long long)value, unit[0] ? " " : "", unit);
