@@ -2,6 +2,14 @@
  * One X-macro, so that the enum, the names and the descriptions cannot drift apart. */
 #ifndef VTRN_STATUS_H
 #define VTRN_STATUS_H
+
+/* What the shared library exports; everything else in it is hidden. */
+#if defined(__GNUC__)
+#define VTRN_API __attribute__((visibility("default")))
+#else
+#define VTRN_API
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -28,8 +36,14 @@ enum vtrn_status {
 };
 
 /* The name ("ILLEGAL") and the meaning of a status; never NULL. */
-const char *vtrn_status_name(enum vtrn_status status);
-const char *vtrn_status_text(enum vtrn_status status);
+VTRN_API const char *vtrn_status_name(enum vtrn_status status);
+VTRN_API const char *vtrn_status_text(enum vtrn_status status);
+
+/* Why a call failed: one line that names rule, operand, value, limit and what to do. The caller owns it and may pass NULL. */
+struct vtrn_error {
+    enum vtrn_status status;
+    char text[1008];
+};
 
 #ifdef __cplusplus
 }

@@ -12,11 +12,7 @@
 
 #include "vtrn/status.h"
 
-/* ---- errors: the first detector writes the message, callers forward the status in silence ---- */
-struct vtrn_error {
-    enum vtrn_status status;
-    char text[1008];
-};
+/* ---- errors: the first detector writes the message (struct vtrn_error, status.h), callers forward the status ---- */
 #if defined(__GNUC__)
 #define VTRN_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define VTRN_LIKELY(x) __builtin_expect(!!(x), 1)
