@@ -79,23 +79,29 @@ static unsigned dyn_fields(unsigned kind)
     return fields[kind];
 }
 
-/* ---------------------------------------------------------------- encoding */
+/* ---------------------------------------------------------------- encoding
+ * Writers take the place of the next word and return the one after theirs; NULL: the operand has no wire form, and
+ * writer.status and the message say why. The place stays in a register, which is most of the speed here. */
 struct writer {
-    uint32_t *at;
     int dyns, aps, ints; /* what the decoded instruction will need room for */
     const char *op, *operand;
     struct vtrn_error *err;
+    enum vtrn_status status;
 };
 
-static inline void put(struct writer *out, uint32_t word)
-{
-    *out->at++ = word;
-}
+#define REFUSE_IF(cond, out, code, fmt, ...) \
+    do { \
+        if (VTRN_UNLIKELY(cond)) { \
+            (out)->status = vtrn_fail((out)->err, (code), "%s: operand %s: " fmt, (out)->op, (out)->operand, __VA_ARGS__); \
+            return NULL; \
+        } \
+    } while (0)
 
-static inline void put64(struct writer *out, uint64_t bits)
+static inline uint32_t *put64(uint32_t *at, uint64_t bits)
 {
-    put(out, (uint32_t)bits);
-    put(out, (uint32_t)(bits >> 32));
+    at[0] = (uint32_t)bits;
+    at[1] = (uint32_t)(bits >> 32);
+    return at + 2;
 }
 
 static inline bool is_i32(int64_t value)
@@ -103,65 +109,64 @@ static inline bool is_i32(int64_t value)
     return value == (int32_t)value;
 }
 
-static void put_int(struct writer *out, unsigned kind, int64_t value)
+static uint32_t *put_int(uint32_t *at, unsigned kind, int64_t value)
 {
     if (value >= -(1 << 23) && value < 1 << 23) {
-        put(out, kind | (uint32_t)value << 8);
-    } else if (is_i32(value)) {
-        put(out, kind | W_ONE << 3);
-        put(out, (uint32_t)value);
-    } else {
-        put(out, kind | W_TWO << 3);
-        put64(out, (uint64_t)value);
+        *at++ = kind | (uint32_t)value << 8;
+        return at;
     }
+    if (is_i32(value)) {
+        *at++ = kind | W_ONE << 3;
+        *at++ = (uint32_t)value;
+        return at;
+    }
+    *at++ = kind | W_TWO << 3;
+    return put64(at, (uint64_t)value);
 }
 
-static enum vtrn_status put_num(struct writer *out, const struct vtrn_value *value)
+static uint32_t *put_num(struct writer *out, uint32_t *at, const struct vtrn_value *value)
 {
-    uint32_t tag = VTRN_V_NUM | (value->is_int ? NUM_IS_INT : 0), single_bits;
+    uint32_t tag = VTRN_V_NUM | (value->is_int ? NUM_IS_INT : 0);
     float single = (float)value->num;
     double back = single;
     uint64_t bits;
 
-    VTRN_FAIL_IF(value->is_int && !is_whole(value->num), out->err, VTRN_INVALID,
-                 "%s: operand %s: marked as an integer, but is %g", out->op, out->operand, value->num);
-    memcpy(&bits, &value->num, sizeof bits);
+    REFUSE_IF(value->is_int && !is_whole(value->num), out, VTRN_INVALID, "marked as an integer, but is %g", value->num);
     if (memcmp(&back, &value->num, sizeof back) == 0) {
-        memcpy(&single_bits, &single, sizeof single_bits);
-        put(out, tag);
-        put(out, single_bits);
-    } else {
-        put(out, tag | W_ONE << 3);
-        put64(out, bits);
+        *at++ = tag;
+        memcpy(at, &single, sizeof single);
+        return at + 1;
     }
-    return VTRN_OK;
+    memcpy(&bits, &value->num, sizeof bits);
+    *at++ = tag | W_ONE << 3;
+    return put64(at, bits);
 }
 
-static enum vtrn_status put_dyn(struct writer *out, const struct vtrn_dyn *dyn)
+static uint32_t *put_dyn(struct writer *out, uint32_t *at, const struct vtrn_dyn *dyn)
 {
     const int64_t field[DYN_FIELDS] = { dyn->offset, dyn->stride, dyn->count, dyn->scale, dyn->limit };
-    uint32_t *tag = out->at;
+    uint32_t *tag = at;
     unsigned present = 0, wide = 0, has;
 
-    VTRN_FAIL_IF(dyn->kind < VTRN_DYN_REG || dyn->kind > VTRN_DYN_INDIRECT || dyn->dtype >= VTRN_DT_COUNT ||
-                     (dyn->kind != VTRN_DYN_REG && dyn->dtype == VTRN_DT_NONE), out->err, VTRN_INVALID,
-                 "%s: operand %s: no such dynamic part (kind %d, dtype %d)", out->op, out->operand, dyn->kind, dyn->dtype);
+    REFUSE_IF(dyn->kind < VTRN_DYN_REG || dyn->kind > VTRN_DYN_INDIRECT || dyn->dtype >= VTRN_DT_COUNT ||
+                  (dyn->kind != VTRN_DYN_REG && dyn->dtype == VTRN_DT_NONE),
+              out, VTRN_INVALID, "no such dynamic part (kind %d, dtype %d)", dyn->kind, dyn->dtype);
     has = dyn_fields(dyn->kind);
     for (int i = 0; i < DYN_FIELDS; i++) {
         if (field[i] == 0 || !(has >> i & 1)) continue;
         present |= 1u << i;
         if (!is_i32(field[i])) wide = DYN_WIDE;
     }
-    put(out, 0);
-    put(out, dyn->ref);
+    at[1] = dyn->ref;
+    at += 2;
     for (int i = 0; i < DYN_FIELDS; i++) {
         if (!(present >> i & 1)) continue;
-        if (wide) put64(out, (uint64_t)field[i]);
-        else put(out, (uint32_t)field[i]);
+        if (wide) at = put64(at, (uint64_t)field[i]);
+        else *at++ = (uint32_t)field[i];
     }
     *tag = dyn->kind | wide | present << 4;
     if (dyn->kind != VTRN_DYN_REG) *tag |= (uint32_t)dyn->dtype << 9 | (uint32_t)dyn->part0 << 16;
-    return VTRN_OK;
+    return at;
 }
 
 static unsigned ap_width(const struct vtrn_ap *ap)
@@ -178,81 +183,83 @@ static unsigned ap_width(const struct vtrn_ap *ap)
     return width & 2 ? 2 : width;
 }
 
-static enum vtrn_status put_ap(struct writer *out, const struct vtrn_ap *ap)
+static uint32_t *put_dims(uint32_t *at, unsigned width, const struct vtrn_ap *ap)
 {
-    unsigned width;
-
-    VTRN_FAIL_IF(ap->ndim < 1 || ap->ndim > VTRN_AP_DIMS || ap->ndyn > VTRN_AP_DYNS, out->err, VTRN_INVALID,
-                 "%s: operand %s: %d dimensions and %d dynamic parts; 1..%d and 0..%d are possible", out->op, out->operand,
-                 ap->ndim, ap->ndyn, VTRN_AP_DIMS, VTRN_AP_DYNS);
-    VTRN_FAIL_IF(ap->dtype == VTRN_DT_NONE || ap->dtype >= VTRN_DT_COUNT || !vtrn_dtypes[ap->dtype].size_bytes, out->err,
-                 VTRN_INVALID, "%s: operand %s: no such dtype (%d)", out->op, out->operand, ap->dtype);
-    out->dyns += ap->ndyn;
-    VTRN_FAIL_IF(out->dyns > VTRN_INST_DYNS, out->err, VTRN_LIMIT, "%s: operand %s: more than %d dynamic parts in an instruction",
-                 out->op, out->operand, VTRN_INST_DYNS);
-    width = ap_width(ap);
-    put(out, VTRN_V_AP | width << 3 | (uint32_t)ap->ndim << 5 | (uint32_t)ap->ndyn << 9 | (uint32_t)ap->dtype << 11 |
-                 (uint32_t)ap->part0 << 16);
-    put(out, ap->tensor);
-    if (width == 2) put64(out, (uint64_t)ap->offset);
-    else put(out, (uint32_t)ap->offset);
+    if (width == 2) at = put64(at, (uint64_t)ap->offset);
+    else *at++ = (uint32_t)ap->offset;
     for (int i = 0; i < ap->ndim; i++) {
         int64_t stride = ap->dim[i].stride, count = ap->dim[i].count;
 
         if (width == 0) {
-            put(out, (uint32_t)(uint16_t)stride | (uint32_t)count << 16);
+            *at++ = (uint32_t)(uint16_t)stride | (uint32_t)count << 16;
         } else if (width == 1) {
-            put(out, (uint32_t)stride);
-            put(out, (uint32_t)count);
+            *at++ = (uint32_t)stride;
+            *at++ = (uint32_t)count;
         } else {
-            put64(out, (uint64_t)stride);
-            put64(out, (uint64_t)count);
+            at = put64(put64(at, (uint64_t)stride), (uint64_t)count);
         }
     }
-    for (int i = 0; i < ap->ndyn; i++) VTRN_TRY(put_dyn(out, &ap->dyn[i]));
-    return VTRN_OK;
+    return at;
 }
 
-static enum vtrn_status put_aps(struct writer *out, const struct vtrn_value *value, const struct vtrn_operand_info *info)
+static uint32_t *put_ap(struct writer *out, uint32_t *at, const struct vtrn_ap *ap)
+{
+    unsigned width;
+
+    REFUSE_IF(ap->ndim < 1 || ap->ndim > VTRN_AP_DIMS || ap->ndyn > VTRN_AP_DYNS, out, VTRN_INVALID,
+              "%d dimensions and %d dynamic parts; 1..%d and 0..%d are possible", ap->ndim, ap->ndyn, VTRN_AP_DIMS, VTRN_AP_DYNS);
+    REFUSE_IF(ap->dtype == VTRN_DT_NONE || ap->dtype >= VTRN_DT_COUNT, out, VTRN_INVALID, "no such dtype (%d)", ap->dtype);
+    out->dyns += ap->ndyn;
+    REFUSE_IF(out->dyns > VTRN_INST_DYNS, out, VTRN_LIMIT, "more than %d dynamic parts in an instruction", VTRN_INST_DYNS);
+    width = ap_width(ap);
+    *at++ = VTRN_V_AP | width << 3 | (uint32_t)ap->ndim << 5 | (uint32_t)ap->ndyn << 9 | (uint32_t)ap->dtype << 11 |
+            (uint32_t)ap->part0 << 16;
+    *at++ = ap->tensor;
+    at = put_dims(at, width, ap);
+    for (int i = 0; at && i < ap->ndyn; i++) at = put_dyn(out, at, &ap->dyn[i]);
+    return at;
+}
+
+static uint32_t *put_aps(struct writer *out, uint32_t *at, const struct vtrn_value *value, const struct vtrn_operand_info *info)
 {
     out->aps += value->count;
-    VTRN_FAIL_IF(value->count > info->max_count || out->aps > VTRN_INST_APS, out->err, VTRN_LIMIT,
-                 "%s: operand %s: %d tensors > %d", out->op, out->operand, value->count, info->max_count);
-    put(out, VTRN_V_APS | (uint32_t)value->count << 16);
-    for (int i = 0; i < value->count; i++) VTRN_TRY(put_ap(out, &value->aps[i]));
-    return VTRN_OK;
+    REFUSE_IF(value->count > info->max_count || out->aps > VTRN_INST_APS, out, VTRN_LIMIT, "%d tensors > %d", value->count,
+              info->max_count);
+    *at++ = VTRN_V_APS | (uint32_t)value->count << 16;
+    for (int i = 0; at && i < value->count; i++) at = put_ap(out, at, &value->aps[i]);
+    return at;
 }
 
-static enum vtrn_status put_ints(struct writer *out, const struct vtrn_value *value, const struct vtrn_operand_info *info)
+static uint32_t *put_ints(struct writer *out, uint32_t *at, const struct vtrn_value *value, const struct vtrn_operand_info *info)
 {
     unsigned width = W_ONE;
 
     out->ints += value->count;
-    VTRN_FAIL_IF(value->count > info->max_count || out->ints > VTRN_INST_INTS, out->err, VTRN_LIMIT,
-                 "%s: operand %s: %d integers > %d", out->op, out->operand, value->count, info->max_count);
+    REFUSE_IF(value->count > info->max_count || out->ints > VTRN_INST_INTS, out, VTRN_LIMIT, "%d integers > %d", value->count,
+              info->max_count);
     for (int i = 0; i < value->count; i++)
         if (!is_i32(value->ints[i])) width = W_TWO;
-    put(out, VTRN_V_INTS | width << 3 | (uint32_t)value->count << 16);
+    *at++ = VTRN_V_INTS | width << 3 | (uint32_t)value->count << 16;
     for (int i = 0; i < value->count; i++) {
-        if (width == W_TWO) put64(out, (uint64_t)value->ints[i]);
-        else put(out, (uint32_t)value->ints[i]);
+        if (width == W_TWO) at = put64(at, (uint64_t)value->ints[i]);
+        else *at++ = (uint32_t)value->ints[i];
     }
-    return VTRN_OK;
+    return at;
 }
 
-static enum vtrn_status put_value(struct writer *out, const struct vtrn_value *value, const struct vtrn_operand_info *info)
+static uint32_t *put_value(struct writer *out, uint32_t *at, const struct vtrn_value *value, const struct vtrn_operand_info *info)
 {
     out->operand = info->name;
-    VTRN_FAIL_IF(value->kind > VTRN_V_INTS || !may_be(info, value->kind), out->err, VTRN_INVALID,
-                 "%s: operand %s: cannot hold a value of kind %d", out->op, out->operand, value->kind);
+    REFUSE_IF(value->kind > VTRN_V_INTS || !may_be(info, value->kind), out, VTRN_INVALID, "cannot hold a value of kind %d",
+              value->kind);
     switch (value->kind) {
-    case VTRN_V_AP: return put_ap(out, &value->ap);
-    case VTRN_V_APS: return put_aps(out, value, info);
-    case VTRN_V_NUM: return put_num(out, value);
-    case VTRN_V_INTS: return put_ints(out, value, info);
+    case VTRN_V_AP: return put_ap(out, at, &value->ap);
     case VTRN_V_INT:
-    case VTRN_V_REG: put_int(out, value->kind, value->i); return VTRN_OK;
-    default: put(out, VTRN_V_NONE); return VTRN_OK;
+    case VTRN_V_REG: return put_int(at, value->kind, value->i);
+    case VTRN_V_NUM: return put_num(out, at, value);
+    case VTRN_V_INTS: return put_ints(out, at, value, info);
+    case VTRN_V_APS: return put_aps(out, at, value, info);
+    default: *at++ = VTRN_V_NONE; return at;
     }
 }
 
@@ -260,242 +267,246 @@ enum vtrn_status vtrn_inst_encode(const struct vtrn_inst *inst, struct vtrn_buf 
 {
     const struct vtrn_op_info *row = &vtrn_ops[inst->op];
     uint32_t words[MAX_WORDS], head = (uint32_t)inst->op | (uint32_t)inst->engine << 8, present = 0;
-    struct writer writer = { .at = words + HEAD_WORDS, .op = row->name, .err = err };
+    struct writer writer = { .op = row->name, .err = err };
+    uint32_t *at = words + HEAD_WORDS;
     size_t length;
 
     VTRN_FAIL_IF(!row->name, err, VTRN_INVALID, "no instruction has code 0x%02x", inst->op);
     VTRN_FAIL_IF(inst->engine >= VTRN_ENGINES, err, VTRN_INVALID, "%s: no such engine (%d)", row->name, inst->engine);
     if (inst->loc) {
         head |= HAS_LOC;
-        put(&writer, inst->loc);
+        *at++ = inst->loc;
     }
     if (inst->name) {
         head |= HAS_NAME;
-        put(&writer, inst->name);
+        *at++ = inst->name;
     }
     if (inst->flags) {
         head |= HAS_FLAGS;
-        put(&writer, inst->flags);
+        *at++ = inst->flags;
     }
     for (int i = 0; i < row->operands; i++) {
         if (vtrn_value_is_initial(&inst->arg[i], &row->operand[i])) continue;
         present |= 1u << i;
-        VTRN_TRY(put_value(&writer, &inst->arg[i], &row->operand[i]));
+        at = put_value(&writer, at, &inst->arg[i], &row->operand[i]);
+        if (VTRN_UNLIKELY(!at)) return writer.status;
     }
-    length = (size_t)(writer.at - words);
+    length = (size_t)(at - words);
     words[0] = head | (uint32_t)length << 16;
     words[1] = present;
     VTRN_FAIL_IF(vtrn_buf_append(out, words, length * sizeof words[0]) < 0, err, VTRN_NOMEM, "no memory for an instruction");
     return VTRN_OK;
 }
 
-/* ---------------------------------------------------------------- decoding */
+/* ---------------------------------------------------------------- decoding
+ * Readers take the place of the next word and return the one after theirs; NULL: malformed, and the message says where. */
 struct reader {
-    const uint32_t *at, *end, *start;
+    const uint32_t *start, *end;
     struct vtrn_inst *inst;
     struct vtrn_error *err;
 };
 
-/* Every malformed input ends here. */
-static enum vtrn_status malformed(const struct reader *in, const char *what)
+/* Every malformed instruction ends here. */
+static const uint32_t *malformed(const struct reader *in, const uint32_t *at, const char *what)
 {
-    return vtrn_fail(in->err, VTRN_FORMAT, "instruction %s, word %ld: %s", vtrn_ops[*in->start & 0xff].name,
-                     (long)(in->at - in->start), what);
+    vtrn_fail(in->err, VTRN_FORMAT, "instruction %s, word %ld: %s", vtrn_ops[*in->start & 0xff].name, (long)(at - in->start), what);
+    return NULL;
 }
 
-static inline size_t words_left(const struct reader *in)
+static inline size_t words_left(const struct reader *in, const uint32_t *at)
 {
-    return (size_t)(in->end - in->at);
+    return (size_t)(in->end - at);
 }
 
-static inline int64_t take_i32(struct reader *in)
+static inline int64_t i32_at(const uint32_t *at)
 {
-    return (int32_t)*in->at++;
+    return (int32_t)*at;
 }
 
-static inline uint64_t take64(struct reader *in)
+static inline uint64_t u64_at(const uint32_t *at)
 {
-    uint64_t low = in->at[0], high = in->at[1];
-
-    in->at += 2;
-    return low | high << 32;
+    return at[0] | (uint64_t)at[1] << 32;
 }
 
-static enum vtrn_status take_int(struct reader *in, uint32_t tag, struct vtrn_value *value)
+static const uint32_t *take_int(const struct reader *in, const uint32_t *at, uint32_t tag, struct vtrn_value *value)
 {
     unsigned width = tag >> 3 & 3;
 
-    if (VTRN_UNLIKELY(tag & 0xe0)) return malformed(in, "reserved bits of an integer are not 0");
+    if (VTRN_UNLIKELY(tag & 0xe0)) return malformed(in, at, "reserved bits of an integer are not 0");
     if (VTRN_LIKELY(width == W_INLINE)) {
         value->i = (int32_t)tag >> 8;
-        return VTRN_OK;
+        return at;
     }
-    if (tag >> 8 || width > W_TWO || words_left(in) < width) return malformed(in, "an integer of an impossible width");
-    value->i = width == W_ONE ? take_i32(in) : (int64_t)take64(in);
-    return VTRN_OK;
+    if (tag >> 8 || width > W_TWO || words_left(in, at) < width) return malformed(in, at, "an integer of an impossible width");
+    value->i = width == W_ONE ? i32_at(at) : (int64_t)u64_at(at);
+    return at + width;
 }
 
-static enum vtrn_status take_num(struct reader *in, uint32_t tag, struct vtrn_value *value)
+static const uint32_t *take_num(const struct reader *in, const uint32_t *at, uint32_t tag, struct vtrn_value *value)
 {
     unsigned width = tag >> 3 & 3;
     uint64_t bits;
     float single;
 
-    if (tag >> 6 || width > W_ONE || words_left(in) < width + 1) return malformed(in, "a number of an impossible width");
+    if (tag >> 6 || width > W_ONE || words_left(in, at) < width + 1) return malformed(in, at, "a number of an impossible width");
     value->is_int = (tag & NUM_IS_INT) != 0;
     if (width == 0) {
-        memcpy(&single, in->at++, sizeof single);
+        memcpy(&single, at, sizeof single);
         value->num = single;
     } else {
-        bits = take64(in);
+        bits = u64_at(at);
         memcpy(&value->num, &bits, sizeof bits);
     }
-    if (value->is_int && !is_whole(value->num)) return malformed(in, "a fraction that is marked as an integer");
-    return VTRN_OK;
+    if (value->is_int && !is_whole(value->num)) return malformed(in, at, "a fraction that is marked as an integer");
+    return at + width + 1;
 }
 
-static enum vtrn_status take_dyn(struct reader *in, struct vtrn_dyn *dyn)
+static const uint32_t *take_dyn(const struct reader *in, const uint32_t *at, struct vtrn_dyn *dyn)
 {
     int64_t field[DYN_FIELDS] = { 0 };
-    unsigned present, wide;
+    unsigned present, words;
     uint32_t tag;
 
-    if (words_left(in) < 2) return malformed(in, "a dynamic part is cut off");
-    tag = *in->at++;
+    if (words_left(in, at) < 2) return malformed(in, at, "a dynamic part is cut off");
+    tag = *at++;
     present = tag >> 4 & 0x1f;
-    wide = tag & DYN_WIDE;
+    words = tag & DYN_WIDE ? 2 : 1;
     dyn->kind = tag & 7;
     dyn->dtype = tag >> 9 & 0x7f;
     dyn->part0 = (uint16_t)(tag >> 16);
-    dyn->ref = *in->at++;
+    dyn->ref = *at++;
     if (dyn->kind < VTRN_DYN_REG || dyn->kind > VTRN_DYN_INDIRECT || dyn->dtype >= VTRN_DT_COUNT ||
         (present & ~dyn_fields(dyn->kind)) || (dyn->kind == VTRN_DYN_REG ? tag >> 9 != 0 : dyn->dtype == VTRN_DT_NONE))
-        return malformed(in, "no such dynamic part");
+        return malformed(in, at, "no such dynamic part");
     for (int i = 0; i < DYN_FIELDS; i++) {
         if (!(present >> i & 1)) continue;
-        if (words_left(in) < (wide ? 2 : 1)) return malformed(in, "a dynamic part is cut off");
-        field[i] = wide ? (int64_t)take64(in) : take_i32(in);
+        if (words_left(in, at) < words) return malformed(in, at, "a dynamic part is cut off");
+        field[i] = words == 2 ? (int64_t)u64_at(at) : i32_at(at);
+        at += words;
     }
     dyn->offset = field[0];
     dyn->stride = field[1];
     dyn->count = field[2];
     dyn->scale = field[3];
     dyn->limit = field[4];
-    return VTRN_OK;
+    return at;
 }
 
-static void take_dims(struct reader *in, unsigned width, unsigned ndim, struct vtrn_ap *ap)
+static inline const uint32_t *take_dims(const uint32_t *at, unsigned width, unsigned ndim, struct vtrn_ap *ap)
 {
     if (VTRN_LIKELY(width == 0)) {
-        ap->offset = take_i32(in);
-        for (unsigned i = 0; i < ndim; i++) {
-            uint32_t word = *in->at++;
-
-            ap->dim[i].stride = (int16_t)word;
-            ap->dim[i].count = word >> 16;
+        ap->offset = i32_at(at++);
+        for (unsigned i = 0; i < ndim; i++, at++) {
+            ap->dim[i].stride = (int16_t)*at;
+            ap->dim[i].count = *at >> 16;
         }
     } else if (width == 1) {
-        ap->offset = take_i32(in);
-        for (unsigned i = 0; i < ndim; i++) {
-            ap->dim[i].stride = take_i32(in);
-            ap->dim[i].count = take_i32(in);
+        ap->offset = i32_at(at++);
+        for (unsigned i = 0; i < ndim; i++, at += 2) {
+            ap->dim[i].stride = i32_at(at);
+            ap->dim[i].count = i32_at(at + 1);
         }
     } else {
-        ap->offset = (int64_t)take64(in);
-        for (unsigned i = 0; i < ndim; i++) {
-            ap->dim[i].stride = (int64_t)take64(in);
-            ap->dim[i].count = (int64_t)take64(in);
+        ap->offset = (int64_t)u64_at(at);
+        at += 2;
+        for (unsigned i = 0; i < ndim; i++, at += 4) {
+            ap->dim[i].stride = (int64_t)u64_at(at);
+            ap->dim[i].count = (int64_t)u64_at(at + 2);
         }
     }
+    return at;
 }
 
-static enum vtrn_status take_ap(struct reader *in, uint32_t tag, struct vtrn_ap *ap)
+static const uint32_t *take_ap(const struct reader *in, const uint32_t *at, uint32_t tag, struct vtrn_ap *ap)
 {
     unsigned width = tag >> 3 & 3, ndim = tag >> 5 & 15, ndyn = tag >> 9 & 3, dtype = tag >> 11 & 31;
     size_t need = 1 + (width == 2 ? 2 : 1) + ((size_t)ndim << width);
 
     if (VTRN_UNLIKELY(width > 2 || ndim < 1 || ndim > VTRN_AP_DIMS || dtype == VTRN_DT_NONE || dtype >= VTRN_DT_COUNT))
-        return malformed(in, "no such access pattern");
-    if (VTRN_UNLIKELY(words_left(in) < need)) return malformed(in, "an access pattern is cut off");
+        return malformed(in, at, "no such access pattern");
+    if (VTRN_UNLIKELY(words_left(in, at) < need)) return malformed(in, at, "an access pattern is cut off");
     ap->dtype = (uint8_t)dtype;
     ap->ndim = (uint8_t)ndim;
     ap->ndyn = (uint8_t)ndyn;
     ap->reserved = 0;
     ap->part0 = (uint16_t)(tag >> 16);
-    ap->tensor = *in->at++;
+    ap->tensor = *at;
     ap->dyn = NULL;
-    take_dims(in, width, ndim, ap);
-    if (VTRN_LIKELY(ndyn == 0)) return VTRN_OK;
+    at = take_dims(at + 1, width, ndim, ap);
+    if (VTRN_LIKELY(ndyn == 0)) return at;
     ap->dyn = vtrn_inst_new_dyns(in->inst, (int)ndyn);
-    if (!ap->dyn) return malformed(in, "too many dynamic parts");
-    for (unsigned i = 0; i < ndyn; i++) VTRN_TRY(take_dyn(in, &ap->dyn[i]));
-    return VTRN_OK;
+    if (!ap->dyn) return malformed(in, at, "too many dynamic parts");
+    for (unsigned i = 0; at && i < ndyn; i++) at = take_dyn(in, at, &ap->dyn[i]);
+    return at;
 }
 
-static enum vtrn_status take_aps(struct reader *in, uint32_t tag, const struct vtrn_operand_info *info, struct vtrn_value *value)
+static const uint32_t *take_aps(const struct reader *in, const uint32_t *at, uint32_t tag, const struct vtrn_operand_info *info,
+                                struct vtrn_value *value)
 {
-    if (tag & 0xfff8 || tag >> 16 > info->max_count) return malformed(in, "no such list of tensors");
+    if (tag & 0xfff8 || tag >> 16 > info->max_count) return malformed(in, at, "no such list of tensors");
     value->count = (uint16_t)(tag >> 16);
     value->aps = vtrn_inst_new_aps(in->inst, value->count);
-    if (!value->aps) return malformed(in, "too many tensors");
-    for (int i = 0; i < value->count; i++) {
-        uint32_t inner = words_left(in) ? *in->at++ : VTRN_V_NONE;
+    if (!value->aps) return malformed(in, at, "too many tensors");
+    for (int i = 0; at && i < value->count; i++) {
+        uint32_t inner = words_left(in, at) ? *at : VTRN_V_NONE;
 
-        if ((inner & 7) != VTRN_V_AP) return malformed(in, "a list of tensors is cut off");
-        VTRN_TRY(take_ap(in, inner, &value->aps[i]));
+        if ((inner & 7) != VTRN_V_AP) return malformed(in, at, "a list of tensors is cut off");
+        at = take_ap(in, at + 1, inner, &value->aps[i]);
     }
-    return VTRN_OK;
+    return at;
 }
 
-static enum vtrn_status take_ints(struct reader *in, uint32_t tag, const struct vtrn_operand_info *info, struct vtrn_value *value)
+static const uint32_t *take_ints(const struct reader *in, const uint32_t *at, uint32_t tag, const struct vtrn_operand_info *info,
+                                 struct vtrn_value *value)
 {
     unsigned width = tag >> 3 & 3;
 
     if (tag & 0xffe0 || width < W_ONE || width > W_TWO || tag >> 16 > info->max_count)
-        return malformed(in, "no such list of integers");
+        return malformed(in, at, "no such list of integers");
     value->count = (uint16_t)(tag >> 16);
     value->ints = vtrn_inst_new_ints(in->inst, value->count);
-    if (!value->ints) return malformed(in, "too many integers");
-    if (words_left(in) < (size_t)value->count * width) return malformed(in, "a list of integers is cut off");
-    for (int i = 0; i < value->count; i++) value->ints[i] = width == W_ONE ? take_i32(in) : (int64_t)take64(in);
-    return VTRN_OK;
+    if (!value->ints) return malformed(in, at, "too many integers");
+    if (words_left(in, at) < (size_t)value->count * width) return malformed(in, at, "a list of integers is cut off");
+    for (int i = 0; i < value->count; i++, at += width) value->ints[i] = width == W_ONE ? i32_at(at) : (int64_t)u64_at(at);
+    return at;
 }
 
-static enum vtrn_status take_value(struct reader *in, const struct vtrn_operand_info *info, struct vtrn_value *value)
+static inline const uint32_t *take_value(const struct reader *in, const uint32_t *at, const struct vtrn_operand_info *info,
+                                         struct vtrn_value *value)
 {
     uint32_t tag;
 
-    if (VTRN_UNLIKELY(words_left(in) == 0)) return malformed(in, "an operand is missing");
-    tag = *in->at++;
+    if (VTRN_UNLIKELY(at == in->end)) return malformed(in, at, "an operand is missing");
+    tag = *at++;
     value->kind = tag & 7;
     value->is_int = 0;
     value->count = 0;
-    if (VTRN_UNLIKELY(!may_be(info, value->kind))) return malformed(in, "an operand of the wrong kind");
+    if (VTRN_UNLIKELY(!may_be(info, value->kind))) return malformed(in, at, "an operand of the wrong kind");
     switch (value->kind) {
-    case VTRN_V_AP: return take_ap(in, tag, &value->ap);
+    case VTRN_V_AP: return take_ap(in, at, tag, &value->ap);
     case VTRN_V_INT:
-    case VTRN_V_REG: return take_int(in, tag, value);
-    case VTRN_V_NUM: return take_num(in, tag, value);
-    case VTRN_V_INTS: return take_ints(in, tag, info, value);
-    case VTRN_V_APS: return take_aps(in, tag, info, value);
-    default: return tag == VTRN_V_NONE ? VTRN_OK : malformed(in, "reserved bits are not 0");
+    case VTRN_V_REG: return take_int(in, at, tag, value);
+    case VTRN_V_NUM: return take_num(in, at, tag, value);
+    case VTRN_V_INTS: return take_ints(in, at, tag, info, value);
+    case VTRN_V_APS: return take_aps(in, at, tag, info, value);
+    default: return tag == VTRN_V_NONE ? at : malformed(in, at, "reserved bits are not 0");
     }
 }
 
-static enum vtrn_status take_head(struct reader *in, uint32_t head, struct vtrn_inst *inst)
+static const uint32_t *take_head(const struct reader *in, const uint32_t *at, uint32_t head, struct vtrn_inst *inst)
 {
     uint32_t extra[3] = { 0 }; /* loc, name, flags */
 
     for (int i = 0; i < 3; i++) {
         if (!(head & (uint32_t)HAS_LOC << i)) continue;
-        if (words_left(in) == 0) return malformed(in, "the head is cut off");
-        extra[i] = *in->at++;
+        if (at == in->end) return malformed(in, at, "the head is cut off");
+        extra[i] = *at++;
     }
-    if (extra[2] > UINT16_MAX) return malformed(in, "flags beyond 16 bits");
+    if (extra[2] > UINT16_MAX) return malformed(in, at, "flags beyond 16 bits");
     inst->loc = extra[0];
     inst->name = extra[1];
     inst->flags = (uint16_t)extra[2];
-    return VTRN_OK;
+    return at;
 }
 
 size_t vtrn_inst_length(const uint32_t *words, size_t size_words)
@@ -521,26 +532,31 @@ enum vtrn_status vtrn_inst_decode(const uint32_t *words, size_t size_words, stru
                                   struct vtrn_error *err)
 {
     size_t length = vtrn_inst_length(words, size_words);
-    struct reader in = { .at = words, .start = words, .end = words + length, .inst = inst, .err = err };
+    const struct reader in = { .start = words, .end = words + length, .inst = inst, .err = err };
+    const uint32_t *at = words + HEAD_WORDS;
     const struct vtrn_op_info *row;
     uint32_t head, present;
 
     if (VTRN_UNLIKELY(length == 0)) return no_instruction(words, size_words, err);
     head = words[0];
     present = words[1];
-    in.at += HEAD_WORDS;
     row = &vtrn_ops[head & 0xff];
     inst->op = (uint8_t)head;
     inst->engine = head >> 8 & 15;
     inst->ndyns = inst->naps = inst->nints = 0;
-    if (VTRN_UNLIKELY(inst->engine >= VTRN_ENGINES || (head & HEAD_ZERO) || present >> row->operands))
-        return malformed(&in, "no such head");
-    VTRN_TRY(take_head(&in, head, inst));
-    for (int i = 0; i < row->operands; i++, present >>= 1) {
-        if (present & 1) VTRN_TRY(take_value(&in, &row->operand[i], &inst->arg[i]));
+    if (VTRN_UNLIKELY(inst->engine >= VTRN_ENGINES || (head & HEAD_ZERO) || present >> row->operands)) {
+        malformed(&in, words, "no such head");
+        return VTRN_FORMAT;
+    }
+    at = take_head(&in, at, head, inst);
+    for (int i = 0; at && i < row->operands; i++, present >>= 1) {
+        if (present & 1) at = take_value(&in, at, &row->operand[i], &inst->arg[i]);
         else vtrn_value_init(&inst->arg[i], &row->operand[i]);
     }
-    if (VTRN_UNLIKELY(in.at != in.end)) return malformed(&in, "words after the last operand");
-    *words_out = length;
-    return VTRN_OK;
+    if (VTRN_LIKELY(at == in.end)) {
+        *words_out = length;
+        return VTRN_OK;
+    }
+    if (at) malformed(&in, at, "words after the last operand");
+    return VTRN_FORMAT;
 }

@@ -163,16 +163,17 @@ const char *vtrn_space_name(int space)
     { .name = #name_, .kind = VTRN_K_##kind_, .access = access_, .spaces = VTRN_IN_##spaces_, .dtypes = VTRN_DTS_##dtypes_, \
       .optional = optional_, .max_count = max_ },
 #define TENSOR(access_, name_, spaces_, dtypes_, optional_) LIST(TENSOR, access_, name_, spaces_, dtypes_, optional_, 0)
-#define VECTOR(name_, optional_, has_, dflt_) \
+#define ABSENT .has_default = 0
+#define DEFAULT_NUM(dflt_) .has_default = 1, .dflt = dflt_, .start_kind = VTRN_V_NUM, .start.num = dflt_
+#define DEFAULT_INT(dflt_) .has_default = 1, .dflt = dflt_, .start_kind = VTRN_V_INT, .start.i = dflt_
+#define VECTOR(name_, optional_, ...) \
     { .name = #name_, .kind = VTRN_K_SCALAR, .access = VTRN_READ, .spaces = VTRN_IN_SP, .dtypes = VTRN_DTS_PLAIN, \
-      .optional = optional_, .has_default = has_, .dflt = dflt_ },
-#define PLAIN(kind_, name_, optional_, has_, dflt_) \
-    { .name = #name_, .kind = VTRN_K_##kind_, .optional = optional_, .has_default = has_, .dflt = dflt_ },
-#define WHOLE(name_, min_, max_, optional_, has_, dflt_) \
-    { .name = #name_, .kind = VTRN_K_INT, .min = min_, .max = max_, .optional = optional_, .has_default = has_, .dflt = dflt_ },
-#define REGISTER(name_, access_, has_, dflt_) \
-    { .name = #name_, .kind = VTRN_K_REG, .access = access_, .min = INT32_MIN, .max = INT32_MAX, .has_default = has_, \
-      .dflt = dflt_ },
+      .optional = optional_, __VA_ARGS__ },
+#define PLAIN(kind_, name_, optional_, ...) { .name = #name_, .kind = VTRN_K_##kind_, .optional = optional_, __VA_ARGS__ },
+#define WHOLE(name_, min_, max_, optional_, ...) \
+    { .name = #name_, .kind = VTRN_K_INT, .min = min_, .max = max_, .optional = optional_, __VA_ARGS__ },
+#define REGISTER(name_, access_, ...) \
+    { .name = #name_, .kind = VTRN_K_REG, .access = access_, .min = INT32_MIN, .max = INT32_MAX, __VA_ARGS__ },
 #define CHOICE(kind_, name_, set_, optional_) { .name = #name_, .kind = VTRN_K_##kind_, .set = set_, .optional = optional_ },
 
 #define WR(name, spaces, dtypes) TENSOR(VTRN_WRITE, name, spaces, dtypes, 0)
@@ -182,29 +183,29 @@ const char *vtrn_space_name(int space)
 #define ORD(name, spaces, dtypes) TENSOR(VTRN_READ, name, spaces, dtypes, 1)
 #define LRD(name, spaces, dtypes, max) LIST(TENSORS, VTRN_READ, name, spaces, dtypes, 0, max)
 #define TI(name, spaces, dtypes) LIST(TENSOR_OR_NUM, VTRN_READ, name, spaces, dtypes, 0, 0)
-#define SC(name) VECTOR(name, 0, 0, 0)
-#define SCD(name, dflt) VECTOR(name, 0, 1, dflt)
-#define SCN(name) VECTOR(name, 1, 0, 0)
-#define NUM(name) PLAIN(NUM, name, 0, 0, 0)
-#define NUMD(name, dflt) PLAIN(NUM, name, 0, 1, dflt)
-#define INT(name, min, max) WHOLE(name, min, max, 0, 0, 0)
-#define INTD(name, min, max, dflt) WHOLE(name, min, max, 0, 1, dflt)
-#define INTN(name, min, max) WHOLE(name, min, max, 1, 0, 0)
-#define REG(name) REGISTER(name, VTRN_READ, 0, 0)
-#define REGW(name) REGISTER(name, VTRN_WRITE, 0, 0)
-#define REGD(name, dflt) REGISTER(name, VTRN_READ, 1, dflt)
-#define FLAG(name, dflt) PLAIN(FLAG, name, 0, 1, dflt)
-#define TRI(name) PLAIN(TRI, name, 1, 0, 0)
+#define SC(name) VECTOR(name, 0, ABSENT)
+#define SCD(name, dflt_) VECTOR(name, 0, DEFAULT_NUM(dflt_))
+#define SCN(name) VECTOR(name, 1, ABSENT)
+#define NUM(name) PLAIN(NUM, name, 0, ABSENT)
+#define NUMD(name, dflt_) PLAIN(NUM, name, 0, DEFAULT_NUM(dflt_))
+#define INT(name, min, max) WHOLE(name, min, max, 0, ABSENT)
+#define INTD(name, min, max, dflt_) WHOLE(name, min, max, 0, DEFAULT_INT(dflt_))
+#define INTN(name, min, max) WHOLE(name, min, max, 1, ABSENT)
+#define REG(name) REGISTER(name, VTRN_READ, ABSENT)
+#define REGW(name) REGISTER(name, VTRN_WRITE, ABSENT)
+#define REGD(name, dflt_) REGISTER(name, VTRN_READ, DEFAULT_INT(dflt_))
+#define FLAG(name, dflt_) PLAIN(FLAG, name, 0, DEFAULT_INT(dflt_))
+#define TRI(name) PLAIN(TRI, name, 1, ABSENT)
 #define ENUM(name_, set_, dflt_) \
-    { .name = #name_, .kind = VTRN_K_ENUM, .set = VTRN_ENUMS_##set_, .has_default = 1, .dflt = VTRN_##set_##_##dflt_ },
+    { .name = #name_, .kind = VTRN_K_ENUM, .set = VTRN_ENUMS_##set_, DEFAULT_INT(VTRN_##set_##_##dflt_) },
 #define ALU(name, set) CHOICE(ALU, name, VTRN_ALUSET_##set, 0)
 #define OALU(name, set) CHOICE(ALU, name, VTRN_ALUSET_##set, 1)
 #define ACT(name) CHOICE(ACT, name, 0, 0)
 #define INTS(name_, max_) { .name = #name_, .kind = VTRN_K_INTS, .min = INT64_MIN, .max = INT64_MAX, .max_count = max_ },
 #define OINTS(name_, max_) \
     { .name = #name_, .kind = VTRN_K_INTS, .min = INT64_MIN, .max = INT64_MAX, .max_count = max_, .optional = 1 },
-#define ENG(name) PLAIN(ENGINE, name, 1, 0, 0)
-#define STR(name) PLAIN(STRING, name, 0, 0, 0)
+#define ENG(name) PLAIN(ENGINE, name, 1, ABSENT)
+#define STR(name) PLAIN(STRING, name, 0, ABSENT)
 
 #define OP(name_, code, engines, dflt, version, args, rule, doc) \
     static const struct vtrn_operand_info operands_of_##name_[] = { args{ .name = NULL } };
@@ -275,35 +276,7 @@ enum vtrn_opcode vtrn_op_by_name(const char *name, size_t length)
     return VTRN_OP_NONE;
 }
 
-/* ---------------------------------------------------------------- empty instructions
- * The starting value of an operand follows from its descriptor: absent, or its default as a value of its kind. */
-static bool holds_number(const struct vtrn_operand_info *info)
-{
-    return info->kind == VTRN_K_NUM || info->kind == VTRN_K_SCALAR || info->kind == VTRN_K_TENSOR_OR_NUM;
-}
-
-void vtrn_value_init(struct vtrn_value *value, const struct vtrn_operand_info *info)
-{
-    value->kind = VTRN_V_NONE;
-    value->is_int = 0;
-    value->count = 0;
-    if (!info->has_default) return;
-    if (holds_number(info)) {
-        value->kind = VTRN_V_NUM;
-        value->num = info->dflt;
-    } else {
-        value->kind = VTRN_V_INT;
-        value->i = (int64_t)info->dflt;
-    }
-}
-
-bool vtrn_value_is_initial(const struct vtrn_value *value, const struct vtrn_operand_info *info)
-{
-    if (!info->has_default) return value->kind == VTRN_V_NONE;
-    if (!holds_number(info)) return value->kind == VTRN_V_INT && value->i == (int64_t)info->dflt;
-    return value->kind == VTRN_V_NUM && !value->is_int && memcmp(&value->num, &info->dflt, sizeof value->num) == 0;
-}
-
+/* ---------------------------------------------------------------- empty instructions */
 void vtrn_inst_init(struct vtrn_inst *inst, enum vtrn_opcode op)
 {
     const struct vtrn_op_info *row = &vtrn_ops[op];

@@ -192,6 +192,11 @@ struct vtrn_operand_info {
     uint32_t dtypes;  /* mask, tensors */
     int64_t min, max; /* integers */
     double dflt;
+    uint8_t start_kind; /* enum vtrn_value_kind, and the value: what vtrn_inst_init gives the operand */
+    union {
+        int64_t i;
+        double num;
+    } start;
 };
 struct vtrn_op_info {
     const char *name, *doc;
@@ -240,8 +245,19 @@ struct vtrn_inst {
 };
 /* Empties an instruction of `op`: every operand absent or at its default. Cheap: touches only the row's operands. */
 void vtrn_inst_init(struct vtrn_inst *inst, enum vtrn_opcode op);
-void vtrn_value_init(struct vtrn_value *value, const struct vtrn_operand_info *info); /* the same for one operand */
-bool vtrn_value_is_initial(const struct vtrn_value *value, const struct vtrn_operand_info *info); /* as init leaves it */
+/* The same for one operand; and whether one is as init leaves it. */
+static inline void vtrn_value_init(struct vtrn_value *value, const struct vtrn_operand_info *info)
+{
+    value->kind = info->start_kind;
+    value->is_int = 0;
+    value->count = 0;
+    value->i = info->start.i; /* the bits of start.num, where that is the value */
+}
+static inline bool vtrn_value_is_initial(const struct vtrn_value *value, const struct vtrn_operand_info *info)
+{
+    if (value->kind != info->start_kind) return false;
+    return value->kind == VTRN_V_NONE || (value->i == info->start.i && !(value->is_int && value->kind == VTRN_V_NUM));
+}
 /* Storage inside `inst`; NULL when it is full. Lists and dynamic parts point there: a copied struct vtrn_inst still
  * points into the original. */
 struct vtrn_dyn *vtrn_inst_new_dyns(struct vtrn_inst *inst, int count);
