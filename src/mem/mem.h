@@ -20,6 +20,7 @@ struct vtrn_store {
     bool fresh;         /* part of it was never touched: poison is due before it is read or partly written */
     bool owned;         /* bytes are ours (pool or pages), not the caller's */
     bool physical;      /* part of the physical array: shares bytes with other tensors that have an address */
+    bool shared;        /* both cores see it */
     uint8_t written_state; /* PSUM: how much of `written` is set: enum vtrn_written */
     uint8_t segment_shift; /* a segment is 1 << segment_shift bytes of every row */
     uint8_t size_class;    /* of the pool's block */
@@ -27,6 +28,7 @@ struct vtrn_store {
     uint64_t *written;  /* PSUM: bit per 2-byte column and partition, set by the tensor engine (accumulate=None); valid while
                          * written_state is SOME. Row = 64-bit words. */
     size_t written_words; /* words per partition of `written` */
+    size_t written_capacity; /* words that `written` has room for */
     int written_bit;      /* bit of `written` that is the store's first column */
 };
 
