@@ -1,0 +1,281 @@
+/* t[...]: integers, slices with a step, Ellipsis, None, nl.ds and registers. On chip the partition dimension stays (an
+ * integer there gives size 1) and a view keeps at least two dimensions; in HBM an integer removes its dimension and a
+ * view keeps at least one. Slices of slices compose. This is the hottest path of the front end: no allocation besides
+ * the view itself. Rules: shared notes nki/language.md section 6. */
+#include "ext.h"
+
+struct indexer {
+    const struct nki_tensor *t;
+    struct nki_tensor *v; /* being filled */
+    int dim;              /* next dimension of t */
+    bool on_chip, has_vector;
+};
+
+static int index_error(const struct indexer *x, const char *fmt, ...) VTRN_PRINTF(2, 3);
+static int index_error(const struct indexer *x, const char *fmt, ...)
+{
+    char why[300], tensor[300];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(why, sizeof why, fmt, args);
+    va_end(args);
+    return ext_raise(ext_errors.index, "index", "%s; the tensor is %s", why, ext_tensor_text(x->t, tensor, sizeof tensor));
+}
+
+/* ---------------------------------------------------------------- one item */
+static int add_dim(struct indexer *x, int64_t stride, int64_t count)
+{
+    if (x->v->ndim == EXT_RANK) return index_error(x, "more than %d dimensions", EXT_RANK);
+    x->v->stride[x->v->ndim] = stride;
+    x->v->shape[x->v->ndim++] = count;
+    return 0;
+}
+
+static int take_whole(struct indexer *x)
+{
+    int64_t stride = x->t->stride[x->dim], count = x->t->shape[x->dim];
+
+    x->dim++;
+    return add_dim(x, stride, count);
+}
+
+static int take_range(struct indexer *x, int64_t start, int64_t step, int64_t count)
+{
+    int64_t stride = x->t->stride[x->dim];
+
+    if (VTRN_UNLIKELY(x->has_vector) && x->dim == 0 && (start != 0 || step != 1 || count != x->t->shape[0]))
+        return index_error(x, "dimension 0 is addressed by a vector of indices and cannot be sliced");
+    x->v->offset += start * stride;
+    x->dim++;
+    return add_dim(x, stride * step, count);
+}
+
+static int take_slice(struct indexer *x, PyObject *slice)
+{
+    Py_ssize_t start, stop, step, count;
+    int64_t size = x->t->shape[x->dim];
+
+    if (PySlice_Unpack(slice, &start, &stop, &step) < 0) return -1;
+    if (step < 1) return index_error(x, "dimension %d: step %zd; it must be at least 1", x->dim, step);
+    count = PySlice_AdjustIndices(size, &start, &stop, step);
+    if (count < 1)
+        return index_error(x, "dimension %d: the slice [%zd:%zd] of size %lld is empty", x->dim, start, stop, (long long)size);
+    return take_range(x, start, step, count);
+}
+
+static int take_integer(struct indexer *x, int64_t index)
+{
+    int64_t size = x->t->shape[x->dim];
+
+    if (index < -size || index >= size)
+        return index_error(x, "dimension %d: index %lld is outside 0..%lld", x->dim, (long long)index, (long long)size - 1);
+    if (index < 0) index += size;
+    if (x->on_chip && x->dim == 0) return take_range(x, index, 1, 1);
+    if (x->has_vector && x->dim == 0)
+        return index_error(x, "dimension 0 is addressed by a vector of indices and cannot be selected");
+    x->v->offset += index * x->t->stride[x->dim++];
+    return 0;
+}
+
+/* `count` elements from a register; 0: the dimension goes, as with an integer. */
+static int take_register(struct indexer *x, PyObject *reg, int64_t count)
+{
+    int64_t stride = x->t->stride[x->dim], size = x->t->shape[x->dim];
+    const struct nki_register *r = (struct nki_register *)reg;
+
+    if (r->known || (x->on_chip && x->dim == 0)) { /* partitions cannot be chosen while the chip runs */
+        Py_ssize_t index = PyNumber_AsSsize_t(reg, PyExc_IndexError);
+
+        if (index == -1 && PyErr_Occurred()) return -1;
+        if (count == 0) return take_integer(x, index);
+        if (index < 0 || index > size - count)
+            return index_error(x, "dimension %d: nl.ds(%zd, %lld) ends beyond %lld", x->dim, index, (long long)count,
+                               (long long)size);
+        return take_range(x, index, 1, count);
+    }
+    if (x->has_vector && x->dim == 0) return index_error(x, "dimension 0 is addressed by a vector of indices");
+    if (count > size) return index_error(x, "dimension %d: size %lld > %lld", x->dim, (long long)count, (long long)size);
+    if (ext_view_add_dyn(x->v, VTRN_DYN_REG, reg, stride, size - (count ? count : 1) + 1) < 0) return -1;
+    x->dim++;
+    return count == 0 ? 0 : add_dim(x, stride, count);
+}
+
+static int take_ds(struct indexer *x, const struct nki_ds *ds)
+{
+    int64_t start, size = x->t->shape[x->dim];
+
+    if (IS_REGISTER(ds->start)) return take_register(x, ds->start, ds->size);
+    start = PyLong_AsLongLong(ds->start);
+    if (start == -1 && PyErr_Occurred()) return -1;
+    if (start < 0 || start > size - ds->size)
+        return index_error(x, "dimension %d: nl.ds(%lld, %lld) is outside 0..%lld", x->dim, (long long)start,
+                           (long long)ds->size, (long long)size - 1);
+    return take_range(x, start, 1, ds->size);
+}
+
+static int take_new_axis(struct indexer *x)
+{
+    if (x->on_chip && x->dim == 0) return index_error(x, "None cannot stand before the partition dimension");
+    return add_dim(x, 0, 1);
+}
+
+static int take_item(struct indexer *x, PyObject *item)
+{
+    Py_ssize_t index;
+
+    if (PySlice_Check(item)) return take_slice(x, item);
+    if (Py_TYPE(item) == &nki_ds_type) return take_ds(x, (struct nki_ds *)item);
+    if (IS_REGISTER(item)) return take_register(x, item, 0);
+    if (PyBool_Check(item) || !PyIndex_Check(item))
+        return ext_raise(ext_errors.type, "index",
+                         "%.100s is not an index: use integers, slices, nl.ds, ... or a register%s", Py_TYPE(item)->tp_name,
+                         IS_TENSOR(item) ? " (a tensor of indices: .ap(vector_offset=) or .select())" : "");
+    index = PyNumber_AsSsize_t(item, PyExc_IndexError);
+    if (index == -1 && PyErr_Occurred()) return -1;
+    return take_integer(x, index);
+}
+
+/* ---------------------------------------------------------------- the whole index */
+/* Dimensions that the items take, the Ellipsis apart. */
+static int count_taken(PyObject *const *items, Py_ssize_t count, int *ellipses_out)
+{
+    int taken = 0;
+
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (items[i] == Py_Ellipsis) ++*ellipses_out;
+        else if (items[i] != Py_None) taken++;
+    }
+    return taken;
+}
+
+static int fill_view(struct indexer *x, PyObject *const *items, Py_ssize_t count)
+{
+    int ellipses = 0, taken = count_taken(items, count, &ellipses);
+
+    if (taken > x->t->ndim) return index_error(x, "%d indices for %d dimensions", taken, x->t->ndim);
+    if (ellipses > 1) return index_error(x, "more than one ...");
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (items[i] == Py_Ellipsis) {
+            for (int left = x->t->ndim - taken; left > 0; left--)
+                if (take_whole(x) < 0) return -1;
+        } else if ((items[i] == Py_None ? take_new_axis(x) : take_item(x, items[i])) < 0) {
+            return -1;
+        }
+    }
+    while (x->dim < x->t->ndim)
+        if (take_whole(x) < 0) return -1;
+    if (x->v->ndim < (x->on_chip ? 2 : 1)) return add_dim(x, 1, 1);
+    return 0;
+}
+
+static int copy_dyns(struct nki_tensor *v, const struct nki_tensor *t)
+{
+    for (int i = 0; i < t->ndyn; i++)
+        if (ext_view_add_dyn(v, t->dyn[i].kind, t->dyn[i].index, t->dyn[i].scale, t->dyn[i].limit) < 0) return -1;
+    return 0;
+}
+
+PyObject *ext_tensor_getitem(PyObject *self, PyObject *key)
+{
+    const struct nki_tensor *t = (struct nki_tensor *)self;
+    struct nki_tensor *v = ext_tensor_alloc();
+    struct indexer x = { .t = t, .v = v, .dim = 0, .on_chip = t->storage->row_elems != 0 };
+    bool is_tuple = PyTuple_Check(key);
+    PyObject *const *items = is_tuple ? &PyTuple_GET_ITEM(key, 0) : &key;
+
+    if (!v) return NULL;
+    v->storage = t->storage;
+    v->storage->refs++;
+    v->offset = t->offset;
+    v->ndim = 0;
+    v->dtype = t->dtype;
+    v->ndyn = 0;
+    v->is_truth = t->is_truth;
+    v->dyn = NULL;
+    if (VTRN_UNLIKELY(t->ndyn > 0)) {
+        x.has_vector = ext_view_has_vector(t);
+        if (copy_dyns(v, t) < 0) goto failed;
+    }
+    if (fill_view(&x, items, is_tuple ? PyTuple_GET_SIZE(key) : 1) < 0) goto failed;
+    return (PyObject *)v;
+
+failed:
+    Py_DECREF(v);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- nl.ds */
+static void ds_dealloc(PyObject *self)
+{
+    Py_DECREF(((struct nki_ds *)self)->start);
+    PyObject_Free(self);
+}
+
+static PyObject *ds_repr(PyObject *self)
+{
+    const struct nki_ds *ds = (struct nki_ds *)self;
+
+    return PyUnicode_FromFormat("nl.ds(%R, %lld)", ds->start, (long long)ds->size);
+}
+
+static PyObject *ds_start(PyObject *self, void *unused)
+{
+    (void)unused;
+    return Py_NewRef(((struct nki_ds *)self)->start);
+}
+
+static PyObject *ds_size(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(((struct nki_ds *)self)->size);
+}
+
+static PyGetSetDef ds_attributes[] = { { "start", ds_start, NULL, NULL, NULL }, { "size", ds_size, NULL, NULL, NULL }, { 0 } };
+
+PyTypeObject nki_ds_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "vtrn.DynamicSlice",
+    .tp_doc = "nl.ds(start, size): `size` elements from `start`, an integer or a register.",
+    .tp_basicsize = sizeof(struct nki_ds),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_dealloc = ds_dealloc,
+    .tp_repr = ds_repr,
+    .tp_getset = ds_attributes,
+};
+
+static int ds_argument(PyObject *kwnames, PyObject *const *args, Py_ssize_t nargs, int position, const char *name,
+                       PyObject **value)
+{
+    Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+
+    if (position < nargs) *value = args[position];
+    for (Py_ssize_t i = 0; i < named; i++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), name) == 0) *value = args[nargs + i];
+    return *value ? 0 : ext_raise(ext_errors.type, "nl.ds", "argument %s is missing", name);
+}
+
+PyObject *ext_ds(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *start = NULL, *size = NULL;
+    struct nki_ds *ds;
+    Py_ssize_t count;
+
+    (void)module;
+    if (nargs > 2) return EXT_NULL(ext_raise(ext_errors.type, "nl.ds", "takes start and size, %zd arguments given", nargs));
+    if (ds_argument(kwnames, args, nargs, 0, "start", &start) < 0) return NULL;
+    if (ds_argument(kwnames, args, nargs, 1, "size", &size) < 0) return NULL;
+    count = PyNumber_AsSsize_t(size, PyExc_OverflowError);
+    if (count == -1 && PyErr_Occurred()) return NULL;
+    if (count < 1) return EXT_NULL(ext_raise(ext_errors.value, "nl.ds", "size %zd; it must be at least 1", count));
+    start = IS_REGISTER(start) ? Py_NewRef(start) : PyNumber_Index(start);
+    if (!start) return NULL;
+    ds = PyObject_New(struct nki_ds, &nki_ds_type);
+    if (!ds) {
+        Py_DECREF(start);
+        return NULL;
+    }
+    ds->start = start;
+    ds->size = count;
+    return (PyObject *)ds;
+}

@@ -1,0 +1,300 @@
+/* Recorded programs in Python: save, load, print, run again with other arguments. And Pages: memory that left a run, given
+ * to NumPy or torch without a copy. */
+#include "ext.h"
+
+/* ---------------------------------------------------------------- pages */
+struct pages {
+    PyObject_HEAD
+    void *bytes;
+    size_t size;
+};
+
+PyObject *ext_pages_take(void *bytes, size_t size)
+{
+    struct pages *pages = PyObject_New(struct pages, &pages_type);
+
+    if (!pages) {
+        vtrn_free_pages(bytes, size);
+        return NULL;
+    }
+    pages->bytes = bytes;
+    pages->size = size;
+    return (PyObject *)pages;
+}
+
+static void pages_dealloc(PyObject *self)
+{
+    vtrn_free_pages(((struct pages *)self)->bytes, ((struct pages *)self)->size);
+    PyObject_Free(self);
+}
+
+static int pages_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    const struct pages *pages = (struct pages *)self;
+
+    return PyBuffer_FillInfo(view, self, pages->bytes, (Py_ssize_t)pages->size, 0, flags);
+}
+
+static PyBufferProcs pages_procs = { .bf_getbuffer = pages_buffer };
+PyTypeObject pages_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "vtrn._vtrn.Pages",
+    .tp_doc = "Bytes of a result; freed with the last array that uses them.",
+    .tp_basicsize = sizeof(struct pages),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_dealloc = pages_dealloc,
+    .tp_as_buffer = &pages_procs,
+};
+
+/* ---------------------------------------------------------------- program */
+struct program {
+    PyObject_HEAD
+    struct vtrn_prog *prog;
+};
+
+PyObject *ext_program_take(struct vtrn_prog *prog)
+{
+    struct program *program = PyObject_New(struct program, &program_type);
+
+    if (!program) {
+        vtrn_prog_destroy(prog);
+        return NULL;
+    }
+    program->prog = prog;
+    return (PyObject *)program;
+}
+
+static void program_dealloc(PyObject *self)
+{
+    vtrn_prog_destroy(((struct program *)self)->prog);
+    PyObject_Free(self);
+}
+
+static PyObject *raise_of(enum vtrn_status status, struct vtrn_error *err, const char *what)
+{
+    return EXT_NULL(ext_raise_status(status, err, what));
+}
+
+static PyObject *program_save(PyObject *self, PyObject *arg)
+{
+    struct vtrn_error err = { 0 };
+    enum vtrn_status status;
+    PyObject *path;
+
+    if (!PyUnicode_FSConverter(arg, &path)) return NULL;
+    status = vtrn_prog_save_file(((struct program *)self)->prog, PyBytes_AS_STRING(path), &err);
+    Py_DECREF(path);
+    if (status < 0) return raise_of(status, &err, "save");
+    Py_RETURN_NONE;
+}
+
+static PyObject *program_load(PyObject *type, PyObject *arg)
+{
+    struct vtrn_error err = { 0 };
+    struct vtrn_prog *prog;
+    enum vtrn_status status;
+    PyObject *path;
+
+    (void)type;
+    if (!PyUnicode_FSConverter(arg, &path)) return NULL;
+    status = vtrn_prog_load_file(PyBytes_AS_STRING(path), &prog, &err);
+    Py_DECREF(path);
+    return status < 0 ? raise_of(status, &err, "load") : ext_program_take(prog);
+}
+
+static PyObject *program_parse(PyObject *type, PyObject *arg)
+{
+    struct vtrn_error err = { 0 };
+    struct vtrn_prog *prog;
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(arg, &length);
+    enum vtrn_status status;
+
+    (void)type;
+    if (!text) return NULL;
+    status = vtrn_prog_parse(text, (size_t)length, &prog, &err);
+    return status < 0 ? raise_of(status, &err, "parse") : ext_program_take(prog);
+}
+
+static PyObject *program_text(PyObject *self, PyObject *ignored)
+{
+    struct vtrn_error err = { 0 };
+    struct vtrn_buf buf = { 0 };
+    enum vtrn_status status = vtrn_prog_print(((struct program *)self)->prog, &buf, &err);
+    PyObject *text = NULL;
+
+    (void)ignored;
+    if (status < 0) raise_of(status, &err, "text");
+    else text = PyUnicode_DecodeUTF8((const char *)buf.data, (Py_ssize_t)buf.size, "replace");
+    vtrn_buf_fini(&buf);
+    return text;
+}
+
+/* [(name, shape, dtype), ...] of the tensors with a role. */
+static PyObject *tensors_of_role(const struct vtrn_prog *prog, int role)
+{
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list && i < prog->tensors; i++) {
+        const struct vtrn_tensor *tensor = &prog->tensor[i];
+        PyObject *row;
+
+        if (tensor->role != role) continue;
+        row = Py_BuildValue("(sNO)", vtrn_prog_text(prog, tensor->name), ext_dims_tuple(tensor->dim, tensor->rank),
+                            ext_dtype_object(tensor->dtype));
+        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *get_inputs(PyObject *self, void *unused)
+{
+    (void)unused;
+    return tensors_of_role(((struct program *)self)->prog, VTRN_ROLE_INPUT);
+}
+
+static PyObject *get_outputs(PyObject *self, void *unused)
+{
+    (void)unused;
+    return tensors_of_role(((struct program *)self)->prog, VTRN_ROLE_OUTPUT);
+}
+
+static PyObject *get_instructions(PyObject *self, void *unused)
+{
+    const struct vtrn_prog *prog = ((struct program *)self)->prog;
+    unsigned long long n = 0;
+
+    (void)unused;
+    for (int core = 0; core < prog->cores; core++) n += prog->code[core].count;
+    return PyLong_FromUnsignedLongLong(n);
+}
+
+static PyObject *get_replayable(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((struct program *)self)->prog->replayable);
+}
+
+static PyObject *get_target(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(((struct program *)self)->prog->arch->chip);
+}
+
+static PyObject *get_cores(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((struct program *)self)->prog->cores);
+}
+
+static PyObject *get_name(PyObject *self, void *unused)
+{
+    const struct vtrn_prog *prog = ((struct program *)self)->prog;
+
+    (void)unused;
+    return PyUnicode_FromString(vtrn_prog_text(prog, prog->name));
+}
+
+static int bind_inputs(struct vtrn_prog *prog, struct vtrn_chip *chip, PyObject *inputs)
+{
+    Py_ssize_t next = 0;
+
+    for (uint32_t i = 0; i < prog->tensors; i++) {
+        unsigned long long address;
+        struct vtrn_error err = { 0 };
+        enum vtrn_status status;
+        Py_ssize_t size;
+
+        if (prog->tensor[i].role != VTRN_ROLE_INPUT) continue;
+        if (next == PyList_GET_SIZE(inputs))
+            return ext_raise(ext_errors.type, "run", "%zd arguments; the program has more inputs", next);
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(inputs, next++), "Kn", &address, &size)) return -1;
+        status = vtrn_mem_bind(vtrn_chip_mem(chip), prog, i, (void *)(uintptr_t)address, (size_t)size, &err);
+        if (status < 0) return ext_raise_status(status, &err, "run");
+    }
+    if (next != PyList_GET_SIZE(inputs))
+        return ext_raise(ext_errors.type, "run", "%zd arguments; the program has %zd inputs", PyList_GET_SIZE(inputs), next);
+    return 0;
+}
+
+static PyObject *take_outputs(struct vtrn_prog *prog, struct vtrn_chip *chip)
+{
+    PyObject *list = PyList_New(0);
+
+    for (uint32_t i = 0; list && i < prog->tensors; i++) {
+        struct vtrn_error err = { 0 };
+        PyObject *pages = NULL;
+        enum vtrn_status status;
+        void *bytes;
+        size_t size;
+
+        if (prog->tensor[i].role != VTRN_ROLE_OUTPUT) continue;
+        status = vtrn_mem_take(vtrn_chip_mem(chip), prog, prog->tensor[i].core < VTRN_CORES_MAX ? prog->tensor[i].core : 0, i,
+                               &bytes, &size, &err);
+        if (status < 0) ext_raise_status(status, &err, "run");
+        else pages = ext_pages_take(bytes, size);
+        if (!pages || PyList_Append(list, pages) < 0) Py_CLEAR(list);
+        Py_XDECREF(pages);
+    }
+    return list;
+}
+
+/* run([(address, size_bytes), ...], threads, seed, stochastic_rounding): pages of the outputs, in table order. */
+static PyObject *program_run(PyObject *self, PyObject *args)
+{
+    struct vtrn_prog *prog = ((struct program *)self)->prog;
+    PyObject *inputs, *outputs = NULL;
+    struct vtrn_run_options options;
+    struct vtrn_error err = { 0 };
+    struct vtrn_chip *chip;
+    enum vtrn_status status;
+    unsigned long long seed;
+    int threads, stochastic;
+
+    if (!PyArg_ParseTuple(args, "O!iKp:run", &PyList_Type, &inputs, &threads, &seed, &stochastic)) return NULL;
+    vtrn_run_options_init(&options);
+    options.threads = threads;
+    options.seed = seed;
+    options.stochastic_rounding = stochastic;
+    chip = vtrn_chip_create(prog, &options, &err);
+    if (!chip) return raise_of(err.status, &err, "run");
+    if (bind_inputs(prog, chip, inputs) == 0) {
+        PyThreadState *thread = PyEval_SaveThread();
+
+        status = vtrn_chip_run(chip, (1u << prog->cores) - 1, true, &err);
+        PyEval_RestoreThread(thread);
+        if (status < 0) ext_raise_status(status, &err, NULL);
+        else outputs = take_outputs(prog, chip);
+    }
+    vtrn_chip_destroy(chip);
+    return outputs;
+}
+
+static PyMethodDef program_methods[] = {
+    { "save", program_save, METH_O, "save(path): writes a .vtrn file" },
+    { "load", program_load, METH_O | METH_STATIC, "load(path)" },
+    { "parse", program_parse, METH_O | METH_STATIC, "parse(text): from assembly text" },
+    { "text", program_text, METH_NOARGS, "assembly text" },
+    { "run", program_run, METH_VARARGS, "run(inputs, threads, seed, stochastic_rounding)" },
+    { 0 },
+};
+static PyGetSetDef program_attributes[] = {
+    { "inputs", get_inputs, NULL, "[(name, shape, dtype)]", NULL },
+    { "outputs", get_outputs, NULL, "[(name, shape, dtype)]", NULL },
+    { "instructions", get_instructions, NULL, "number of instructions of all cores", NULL },
+    { "replayable", get_replayable, NULL, "false: the kernel's Python looked at values", NULL },
+    { "target", get_target, NULL, "chip", NULL },
+    { "cores", get_cores, NULL, "cores it runs on", NULL },
+    { "name", get_name, NULL, "the kernel's name", NULL },
+    { 0 },
+};
+PyTypeObject program_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "vtrn._vtrn.Program",
+    .tp_basicsize = sizeof(struct program),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_dealloc = program_dealloc,
+    .tp_methods = program_methods,
+    .tp_getset = program_attributes,
+};

@@ -1,0 +1,375 @@
+/* A session is one run of a kernel: its program, its chip, and what has been appended but not run. Instructions run in
+ * batches without the GIL: when enough is pending, when Python looks at a value, and at the end. What has run is forgotten
+ * unless the program is recorded, and on-chip tensors that Python dropped are released, so a run's memory stays bounded.
+ * The order of the cores is in cores.c; declarations of tensors in declare.c. */
+#include "ext.h"
+
+/* A batch is small, so that tiles which the kernel drops are used again while they are in the host's caches, and large
+ * enough to make the cost of a batch (about 1 us) vanish. */
+enum { BATCH_INSTRUCTIONS = 64, BATCH_BYTES = 2 << 20, FAR_AHEAD = 4096 };
+
+_Thread_local struct trace *ext_current;
+
+struct trace *ext_trace(const char *what)
+{
+    if (VTRN_LIKELY(ext_current != NULL)) return ext_current;
+    ext_raise(ext_errors.error, what, "works only inside a kernel that runs (nki.jit, nki.simulate, vtrn.trace)");
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- callbacks of the chip: without the GIL */
+static void print_text(void *self, int core, const char *text)
+{
+    struct session *s = self;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    PyObject *result, *out;
+
+    (void)core;
+    if (s->print) {
+        result = PyObject_CallFunction(s->print, "s", text);
+    } else {
+        out = PySys_GetObject("stdout"); /* borrowed; Python's, so that redirection works */
+        result = out ? PyObject_CallMethod(out, "write", "s", text) : NULL;
+    }
+    if (!result) PyErr_WriteUnraisable(s->print);
+    Py_XDECREF(result);
+    PyGILState_Release(gil);
+}
+
+static bool check_signals(void *self, double share)
+{
+    PyGILState_STATE gil = PyGILState_Ensure();
+    bool go_on = PyErr_CheckSignals() == 0;
+
+    (void)self;
+    (void)share;
+    PyGILState_Release(gil);
+    return go_on;
+}
+
+/* ---------------------------------------------------------------- running */
+bool ext_caught_up(const struct trace *t)
+{
+    const struct session *s = t->session;
+
+    return vtrn_core_position(vtrn_chip_core(s->chip, t->core)) >= s->prog->code[t->core].count;
+}
+
+/* What a core has run: its dropped tensors go, and its instructions unless they are kept. */
+static void tidy(struct trace *t)
+{
+    struct session *s = t->session;
+
+    for (uint32_t i = 0; i < t->releases; i++) vtrn_mem_release(vtrn_chip_mem(s->chip), t->core, t->released[i]);
+    t->releases = 0;
+    t->pending = 0;
+    t->pending_bytes = 0;
+    if (s->record || t->open_loops) return;
+    t->forgotten += s->prog->code[t->core].count;
+    vtrn_prog_forget_code(s->prog, t->core);
+    vtrn_core_rewind(vtrn_chip_core(s->chip, t->core));
+}
+
+int ext_run_chip(struct session *s, unsigned closed)
+{
+    struct vtrn_error err = { 0 };
+    enum vtrn_status status;
+    PyThreadState *thread = PyEval_SaveThread();
+
+    status = vtrn_chip_run(s->chip, closed, false, &err);
+    PyEval_RestoreThread(thread);
+    if (status < 0) {
+        s->stopped = true;
+        return ext_raise_status(status, &err, NULL);
+    }
+    for (int core = 0; core < s->cores; core++)
+        if (ext_caught_up(&s->trace[core])) tidy(&s->trace[core]);
+    return 0;
+}
+
+int ext_flush(struct trace *t)
+{
+    struct session *s = t->session;
+    const struct trace *other = &s->trace[1 - t->core];
+
+    if (ext_run_chip(s, s->done) < 0) return -1;
+    if (s->cores == 1 || ext_caught_up(t) || other->state == TRACE_DONE || t->pending < FAR_AHEAD) return 0;
+    return ext_cores_switch(t, TRACE_YIELDED); /* bounded memory: the other core must come along */
+}
+
+int ext_sync(struct trace *t, const char *why)
+{
+    struct session *s = t->session;
+
+    if (t->open_loops)
+        return ext_raise(ext_errors.type, why, "it is not known while a device loop (nl.fori_loop, nl.while_loop) is traced");
+    if (s->stopped) return ext_raise(ext_errors.error, why, "the run has stopped");
+    for (;;) {
+        const struct trace *other = &s->trace[1 - t->core];
+
+        if (ext_run_chip(s, s->done) < 0) return -1;
+        if (ext_caught_up(t)) return 0;
+        if (s->cores == 1 || other->state == TRACE_DONE || other->state == TRACE_WAITING) {
+            if (ext_run_chip(s, (1u << s->cores) - 1) < 0) return -1; /* says who waits for what */
+            if (ext_caught_up(t)) return 0;
+            return ext_raise(ext_errors.deadlock, why, "core %d cannot go on", t->core);
+        }
+        if (ext_cores_switch(t, TRACE_WAITING) < 0) return -1;
+    }
+}
+
+/* ---------------------------------------------------------------- appending */
+struct vtrn_inst *ext_begin(struct trace *t, enum vtrn_opcode op)
+{
+    vtrn_inst_init(&t->inst, op);
+    return &t->inst;
+}
+
+static int raise_append(struct trace *t, enum vtrn_status status, struct vtrn_error *err)
+{
+    char where[600];
+
+    vtrn_prog_where(t->session->prog, &t->inst, where, sizeof where);
+    vtrn_error_prefix(err, "%s", where);
+    return ext_raise_status(status, err, NULL);
+}
+
+int ext_append(struct trace *t, uint32_t *serial_out)
+{
+    struct session *s = t->session;
+    enum vtrn_status status;
+    struct vtrn_error err;
+
+    if (VTRN_UNLIKELY(s->stopped)) return ext_raise(ext_errors.error, NULL, "the run has stopped");
+    t->inst.loc = ext_where(s);
+    status = vtrn_prog_append(s->prog, t->core, &t->inst, NULL, &err);
+    if (VTRN_UNLIKELY(status < 0)) return raise_append(t, status, &err);
+    if (serial_out) *serial_out = t->serial;
+    t->serial++;
+    t->pending++;
+    if (VTRN_LIKELY(t->pending % BATCH_INSTRUCTIONS != 0 && t->pending_bytes < BATCH_BYTES) || s->lazy || t->open_loops) return 0;
+    return ext_flush(t);
+}
+
+/* ---------------------------------------------------------------- life */
+static void free_trace(struct trace *t)
+{
+    PyMem_Free(t->released);
+    PyMem_Free(t->free_register);
+    t->released = t->free_register = NULL;
+    t->releases = t->release_capacity = t->free_registers = t->free_register_capacity = 0;
+}
+
+/* Ends the run: memory goes now, even if tensors of it are still referenced. */
+static void close_session(struct session *s)
+{
+    vtrn_chip_destroy(s->chip);
+    s->chip = NULL;
+    ext_where_fini(&s->where);
+    vtrn_prog_destroy(s->prog);
+    s->prog = NULL;
+    s->stopped = true;
+    for (int core = 0; core < VTRN_CORES_MAX; core++) free_trace(&s->trace[core]);
+    PyMem_Free(s->shared);
+    s->shared = NULL;
+    s->shared_tensors = s->shared_capacity = 0;
+    Py_CLEAR(s->owners);
+}
+
+static void session_dealloc(PyObject *self)
+{
+    struct session *s = (struct session *)self;
+
+    close_session(s);
+    ext_cores_fini(s);
+    Py_CLEAR(s->print);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static int create_chip(struct session *s, int threads, uint64_t seed, bool stochastic)
+{
+    struct vtrn_run_options options;
+    struct vtrn_error err = { 0 };
+
+    s->prog = vtrn_prog_create(s->arch, s->cores, &err);
+    if (!s->prog) return ext_raise_status(err.status, &err, "session");
+    vtrn_run_options_init(&options);
+    options.threads = threads;
+    options.seed = seed;
+    options.stochastic_rounding = stochastic;
+    options.print = print_text;
+    options.print_self = s;
+    options.progress = check_signals;
+    options.progress_self = s;
+    s->chip = vtrn_chip_create(s->prog, &options, &err);
+    return s->chip ? 0 : ext_raise_status(err.status, &err, "session");
+}
+
+static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = { "target", "cores", "record", "lazy", "threads", "seed", "stochastic_rounding", "print", "name", "grid", NULL };
+    const char *target, *name = "";
+    int cores = 1, record = 0, lazy = 0, threads = 0, stochastic = 0, grid = 0;
+    unsigned long long seed = 0;
+    PyObject *print = Py_None;
+    struct session *s;
+
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$ippiKpOsp:Session", names, &target, &cores, &record, &lazy, &threads, &seed,
+                                     &stochastic, &print, &name, &grid))
+        return NULL;
+    if (!vtrn_arch_find(target))
+        return EXT_NULL(ext_raise(ext_errors.value, "target", "%.60s: use trn1, inf2, trn2 or trn3", target));
+    if (cores < 1 || cores > VTRN_CORES_MAX)
+        return EXT_NULL(ext_raise(ext_errors.value, "kernel[lnc]", "lnc %d; a kernel runs on 1 or %d cores", cores, VTRN_CORES_MAX));
+    s = (struct session *)type->tp_alloc(type, 0);
+    if (!s) return NULL;
+    s->arch = vtrn_arch_find(target);
+    s->cores = cores;
+    s->record = record || lazy;
+    s->lazy = lazy;
+    s->grid = grid;
+    if (cores > s->arch->cores_per_chip) {
+        ext_raise(ext_errors.value, "kernel[lnc]", "lnc %d; %s has %lld core a chip", cores, s->arch->chip,
+                  (long long)s->arch->cores_per_chip);
+        goto failed;
+    }
+    if (print != Py_None) s->print = Py_NewRef(print);
+    for (int core = 0; core < cores; core++) s->trace[core] = (struct trace){ .session = s, .core = core };
+    s->owners = PyList_New(0);
+    if (!s->owners || ext_cores_init(s) < 0 || create_chip(s, threads, seed, stochastic) < 0) goto failed;
+    if (vtrn_prog_string(s->prog, name, strlen(name), &s->prog->name) < 0) goto failed;
+    return (PyObject *)s;
+
+failed:
+    Py_DECREF(s);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- inputs and results */
+/* input(name, shape, dtype, address, size_bytes, readonly, owner): the caller's bytes as a tensor in HBM. */
+static PyObject *session_input(PyObject *self, PyObject *args)
+{
+    struct session *s = (struct session *)self;
+    PyObject *name, *shape, *dtype, *owner, *tensor;
+    unsigned long long address;
+    bool shared = s->cores > 1;
+    struct vtrn_tensor proto = { .space = shared ? VTRN_HBM_SHARED : VTRN_HBM,
+                                 .role = VTRN_ROLE_INPUT,
+                                 .core = shared ? VTRN_CORES_MAX : 0 };
+    struct vtrn_error err = { 0 };
+    enum vtrn_status status;
+    Py_ssize_t size;
+    int rank, type, readonly;
+
+    if (!PyArg_ParseTuple(args, "UOOKnpO:input", &name, &shape, &dtype, &address, &size, &readonly, &owner)) return NULL;
+    if (!s->prog) return EXT_NULL(ext_raise(ext_errors.error, "input", "the run has ended"));
+    rank = ext_dims_read(shape, proto.dim, VTRN_TENSOR_RANK, PyUnicode_AsUTF8(name));
+    if (rank < 0 || (type = ext_dtype(dtype, PyUnicode_AsUTF8(name))) < 0) return NULL;
+    proto.rank = (uint8_t)rank;
+    proto.dtype = (uint8_t)type;
+    tensor = ext_declare(&s->trace[0], "argument", &proto, name);
+    if (!tensor) return NULL;
+    ((struct nki_tensor *)tensor)->storage->readonly = (uint8_t)readonly;
+    status = vtrn_mem_bind(vtrn_chip_mem(s->chip), s->prog, ((struct nki_tensor *)tensor)->storage->tensor,
+                           (void *)(uintptr_t)address, (size_t)size, &err);
+    if (status < 0 || PyList_Append(s->owners, owner) < 0) {
+        if (status < 0) ext_raise_status(status, &err, PyUnicode_AsUTF8(name));
+        Py_DECREF(tensor);
+        return NULL;
+    }
+    return tensor;
+}
+
+/* pages(tensor): the bytes of a tensor that the kernel allocated in HBM, taken out of the run. */
+static PyObject *session_pages(PyObject *self, PyObject *arg)
+{
+    struct session *s = (struct session *)self;
+    const struct nki_tensor *t = (struct nki_tensor *)arg;
+    struct vtrn_error err = { 0 };
+    enum vtrn_status status;
+    void *bytes;
+    size_t size;
+
+    if (!IS_TENSOR(arg) || t->storage->session != s || !s->prog)
+        return EXT_NULL(ext_raise(ext_errors.error, "result", "not a tensor of this run"));
+    status = vtrn_mem_take(vtrn_chip_mem(s->chip), s->prog, t->storage->core < VTRN_CORES_MAX ? t->storage->core : 0,
+                           t->storage->tensor, &bytes, &size, &err);
+    if (status < 0) return EXT_NULL(ext_raise_status(status, &err, "result"));
+    return ext_pages_take(bytes, size);
+}
+
+/* program([(tensor, name), ...]): the recorded program with its outputs; ends the session. */
+static PyObject *session_program(PyObject *self, PyObject *outputs)
+{
+    struct session *s = (struct session *)self;
+    struct vtrn_prog *prog = s->prog;
+
+    if (!prog || !s->record || !PyList_Check(outputs)) return EXT_NULL(ext_raise(ext_errors.error, "program", "nothing was recorded"));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); i++) {
+        PyObject *tensor;
+        const char *name;
+        struct vtrn_tensor *out;
+
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(outputs, i), "Os", &tensor, &name)) return NULL;
+        if (!IS_TENSOR(tensor) || ((struct nki_tensor *)tensor)->storage->session != s)
+            return EXT_NULL(ext_raise(ext_errors.error, "program", "an output is not a tensor of this run"));
+        out = &prog->tensor[((struct nki_tensor *)tensor)->storage->tensor];
+        if (out->role == VTRN_ROLE_TEMP) out->role = VTRN_ROLE_OUTPUT;
+        if (out->name == 0 && vtrn_prog_string(prog, name, strlen(name), &out->name) < 0) return PyErr_NoMemory();
+    }
+    vtrn_chip_destroy(s->chip);
+    s->chip = NULL;
+    s->prog = NULL; /* the new owner destroys it */
+    close_session(s);
+    return ext_program_take(prog);
+}
+
+static PyObject *session_counters(PyObject *self, PyObject *ignored)
+{
+    struct session *s = (struct session *)self;
+    struct vtrn_counters c;
+    PyObject *dict = PyDict_New();
+
+    (void)ignored;
+    if (!dict || !s->chip) return dict;
+    vtrn_chip_counters(s->chip, &c);
+#define COUNTER(name, doc) \
+    { \
+        PyObject *value = PyLong_FromUnsignedLongLong(c.name); \
+        if (!value || PyDict_SetItemString(dict, #name, value) < 0) Py_CLEAR(dict); \
+        Py_XDECREF(value); \
+        if (!dict) return NULL; \
+    }
+    VTRN_COUNTERS(COUNTER)
+#undef COUNTER
+    return dict;
+}
+
+static PyObject *session_close(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    close_session((struct session *)self);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef session_methods[] = {
+    { "input", session_input, METH_VARARGS, "input(name, shape, dtype, address, size_bytes, readonly, owner) -> NkiTensor" },
+    { "trace", session_trace, METH_VARARGS, "trace(core, callable): runs the kernel's Python for one core; its result" },
+    { "finish", session_finish, METH_NOARGS, "runs everything to the end" },
+    { "pages", session_pages, METH_O, "pages(tensor): takes the bytes of an HBM tensor out of the run" },
+    { "program", session_program, METH_O, "program([(tensor, name)]): the recorded program; ends the session" },
+    { "counters", session_counters, METH_NOARGS, "what the run did, by counter" },
+    { "close", session_close, METH_NOARGS, "ends the run and gives its memory back" },
+    { 0 },
+};
+
+PyTypeObject session_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "vtrn._vtrn.Session",
+    .tp_doc = "One run of a kernel on a virtual chip.",
+    .tp_basicsize = sizeof(struct session),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = session_new,
+    .tp_dealloc = session_dealloc,
+    .tp_methods = session_methods,
+};
