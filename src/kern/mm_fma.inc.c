@@ -2,15 +2,15 @@
  * arm/mm_neon.c) brings the words it is written in:
  *   enum { VL, MR, NV, AP }   lanes of a vector; a register tile is MR rows x NV vectors; a stationary panel holds AP
  *                             columns, a multiple of MR and of VL
- *   vf, v_zero v_load v_store v_load_part v_store_part v_set1 v_fma v_add v_canonical
+ *   vf, v_zero v_load v_store v_load_part v_store_part v_set1 v_fma v_add
+ *   v_any_nan v_canonical                 whether a lane is NaN; 0x7fc00000 for every NaN
  *   v_widen(dtype, p, lanes)                a vector of fp32 from `lanes` elements, the others 0
  *   v_widen_mx(dtype, p, scale, lanes, out) four vectors of scaled fp32 from `lanes` packed MX elements
  *   DIRECT_M, direct_vectors(m)             see direct_tile
  *
  * Shape: the moving operand is converted to fp32 a panel of NV*VL columns at a time (so it stays in the L1 cache for all
  * of M), the stationary operand once, as panels of AP columns. A register tile holds the chains of MR x NV*VL results
- * over all steps: results do not depend on the blocking, each is one chain. Measured: conversion costs 1-3 % of a
- * 128x128x512 tile when it is done panel-wise and the next panel's rows are prefetched meanwhile. */
+ * over all steps: results do not depend on the blocking, each is one chain. */
 #include "kern/mm_end.inc.c"
 
 enum { NR = NV * VL };
@@ -26,36 +26,46 @@ struct tile {
     bool acc;
 };
 
+MM_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const float *a, const vf *x)
+{
+#pragma GCC unroll 16
+    for (int i = 0; i < mr; i++) {
+        vf s = v_set1(a + i);
+#pragma GCC unroll 16
+        for (int j = 0; j < nv; j++) c[i][j] = v_fma(s, x[j], c[i][j]);
+    }
+}
+MM_INLINE void run_step(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const float *a, const float *b)
+{
+    vf x[NV];
+#pragma GCC unroll 16
+    for (int j = 0; j < nv; j++) x[j] = v_load(b + j * VL);
+    multiply(mr, nv, c, a, x);
+}
 MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
 {
-    vf c[MR][NV];
+    vf c[MR][MM_TILE_VECTORS];
 #pragma GCC unroll 16
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) c[i][j] = t->resume ? v_load(t->chain + i * NR + j * VL) : v_zero();
     const float *a = t->a, *b = t->b;
-    for (int k = t->steps; k > 0; k--, a += AP, b += NR) {
-        vf x[NV];
-#pragma GCC unroll 16
-        for (int j = 0; j < nv; j++) x[j] = v_load(b + j * VL);
-#pragma GCC unroll 16
-        for (int i = 0; i < mr; i++) {
-            vf s = v_set1(a + i);
-#pragma GCC unroll 16
-            for (int j = 0; j < nv; j++) c[i][j] = v_fma(s, x[j], c[i][j]);
-        }
+    int k = t->steps;
+    /* 16 turns for 128 steps: few enough for the branch at the end to be foreseen, so that the next tile's steps start
+     * while this one's last are under way */
+    for (; k >= 8; k -= 8) {
+#pragma GCC unroll 8
+        for (int u = 0; u < 8; u++, a += AP, b += NR) run_step(mr, nv, c, a, b);
+    }
+    for (; k > 0; k--, a += AP, b += NR) run_step(mr, nv, c, a, b);
+    if (VTRN_LIKELY(t->finish)) {
+        finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
+        return;
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < mr; i++) {
-        float *d = mm_row(t->d, t->d_pitch, i);
+    for (int i = 0; i < mr; i++)
 #pragma GCC unroll 16
-        for (int j = 0; j < nv; j++) {
-            if (t->finish)
-                finish_vector(c[i][j], t->acc, d + j * VL, t->n - j * VL);
-            else
-                v_store(t->chain + i * NR + j * VL, c[i][j]);
-        }
-    }
+        for (int j = 0; j < nv; j++) v_store(t->chain + i * NR + j * VL, c[i][j]);
 }
 typedef void tile_fn(const struct tile *);
 #define TILE(mr, nv) \
@@ -65,6 +75,48 @@ typedef void tile_fn(const struct tile *);
 #define TILE_ENTRIES(mr) EACH_NV(mr, TILE_ENTRY)
 EACH_MR(TILE_ROW)
 static tile_fn *const tiles[MR + 1][NV + 1] = {EACH_MR(TILE_ENTRIES)};
+
+/* The topmost tile of a panel converts the moving operand itself, from `x`, and leaves it in t->b for the tiles below: spread
+ * over the steps the conversion is hidden by fma, as a phase before them it would cost 4-6 % of a 128x128x512 tile. */
+MM_INLINE void run_first_tile(const int dtype, const int nv, const struct tile *t, const struct mm_operand *x, float *b)
+{
+    vf c[MR][MM_TILE_VECTORS];
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 16
+        for (int j = 0; j < nv; j++) c[i][j] = v_zero();
+    const float *a = t->a;
+    const uint8_t *row = x->data;
+    const int last = nv - 1, lanes = t->n - last * VL;
+    for (int k = t->steps; k > 0; k--, a += AP, b += NR, row += x->pitch) {
+        vf value[NV];
+#pragma GCC unroll 16
+        for (int j = 0; j < nv; j++) {
+            value[j] = v_widen(dtype, row + (ptrdiff_t)x->elem_bytes * VL * j, j < last ? VL : lanes);
+            v_store(b + j * VL, value[j]);
+        }
+        multiply(MR, nv, c, a, value);
+    }
+    finish_tile(MR, nv, c, t->acc, t->d, t->d_pitch, t->n);
+}
+MM_INLINE void first_tile(const int nv, const struct tile *t, const struct mm_operand *x, float *b)
+{
+    switch (x->dtype) {
+    case VTRN_DT_F32: run_first_tile(VTRN_DT_F32, nv, t, x, b); return;
+    case VTRN_DT_TF32: run_first_tile(VTRN_DT_TF32, nv, t, x, b); return;
+    case VTRN_DT_BF16: run_first_tile(VTRN_DT_BF16, nv, t, x, b); return;
+    case VTRN_DT_F16: run_first_tile(VTRN_DT_F16, nv, t, x, b); return;
+    case VTRN_DT_F8E4M3: run_first_tile(VTRN_DT_F8E4M3, nv, t, x, b); return;
+    case VTRN_DT_F8E4M3FN: run_first_tile(VTRN_DT_F8E4M3FN, nv, t, x, b); return;
+    default: run_first_tile(VTRN_DT_F8E5M2, nv, t, x, b); return;
+    }
+}
+typedef void first_tile_fn(const struct tile *, const struct mm_operand *, float *);
+#define FIRST_TILE(mr, nv) \
+    static void first_tile_##nv(const struct tile *t, const struct mm_operand *x, float *b) { first_tile(nv, t, x, b); }
+#define FIRST_TILE_ENTRY(mr, nv) [nv] = first_tile_##nv,
+EACH_NV(MR, FIRST_TILE)
+static first_tile_fn *const first_tiles[NV + 1] = {EACH_NV(MR, FIRST_TILE_ENTRY)};
 
 /* ---- packing: rows of an operand as fp32, `width` floats a step, columns past `columns` zero ---- */
 MM_INLINE void pack_as(const int dtype, const int width, const struct mm_operand *op, int row0, int rows, int column0,
@@ -119,82 +171,77 @@ static void pack_stationary(const struct mm_operand *op, int row0, int rows, int
     pack(AP, op, row0, rows, column0, columns, out);
 }
 
-/* ---- one panel of the destination: MM_BLOCK_M x NR at most ---- */
-struct panel {
+/* ---- blocks of the destination: MM_BLOCK_M rows, cut into panels of NR columns ---- */
+struct block {
     const struct mm_product *p;
     float *a, *b, *chain;
-    int m0, m, n0, n;
-    int next_n; /* columns of the panel after this one, 0: none; its rows are prefetched */
+    int m0, m;
 };
-
-static void run_panel_tiles(const struct panel *w, int steps, bool resume, bool finish)
+/* Equal widths of what is left, so that no panel is too narrow to hide the latency of fma. */
+static int panel_width(int columns)
+{
+    int vectors = mm_div_up(columns, VL);
+    return mm_min(columns, mm_div_up(vectors, mm_div_up(vectors, NV)) * VL);
+}
+static struct tile tile_at(const struct block *w, int steps, int m, int n0, int n)
 {
     const struct mm_product *p = w->p;
-    int nv = mm_div_up(w->n, VL);
-    int tile_count = mm_div_up(w->m, MR);
-    int prefetched = 0, done = 0;
-    for (int m = 0; m < w->m; m += MR) {
-        int mr = mm_min(MR, w->m - m);
-        struct tile t = {
-            .steps = steps,
-            .a = w->a + (ptrdiff_t)(m / AP) * AP * steps + m % AP,
-            .b = w->b,
-            .chain = w->chain + m * NR,
-            .resume = resume,
-            .finish = finish,
-            .d = mm_row(p->d, p->d_pitch, w->m0 + m) + w->n0,
-            .d_pitch = p->d_pitch,
-            .n = w->n,
-            .acc = p->acc,
-        };
-        if (finish && m + MR < w->m) mm_prefetch(mm_row(t.d, p->d_pitch, MR), p->d_pitch, mm_min(MR, w->m - m - MR), w->n * 4);
-        if (finish && w->next_n > 0) {
-            done++;
-            int upto = p->rows * done / tile_count;
-            mm_prefetch_operand(&p->x, prefetched, upto - prefetched, w->n0 + w->n, w->next_n);
-            prefetched = upto;
+    return (struct tile){
+        .steps = steps,
+        .a = w->a + (ptrdiff_t)(m / AP) * AP * steps + m % AP,
+        .b = w->b,
+        .chain = w->chain + m * NR,
+        .resume = false,
+        .finish = true,
+        .d = mm_row(p->d, p->d_pitch, w->m0 + m) + n0,
+        .d_pitch = p->d_pitch,
+        .n = n,
+        .acc = p->acc,
+    };
+}
+static void run_panel(const struct block *w, int n0, int n, bool pack_a)
+{
+    const struct mm_product *p = w->p;
+    const int steps = p->rows * p->steps, nv = mm_div_up(n, VL), tiles_m = mm_div_up(w->m, MR);
+    const int next_n0 = n0 + n, next_n = mm_min(NR, p->x.columns - next_n0);
+    const bool fused = w->m >= MR && p->steps == 1;
+    if (!fused) pack_moving(&p->x, 0, p->rows, n0, n, w->b);
+    for (int i = 0; i < tiles_m; i++) {
+        int m = i * MR, left = w->m - m;
+        struct tile t = tile_at(w, steps, m, n0, n);
+        if (pack_a && m % AP == 0) pack_stationary(&p->s, 0, p->rows, w->m0 + m, left, w->a + (ptrdiff_t)m * steps);
+        if (left > MR) mm_prefetch(mm_row(t.d, p->d_pitch, MR), p->d_pitch, mm_min(MR, left - MR), n * 4);
+        if (next_n > 0) {
+            int begin = mm_share(p->rows, i, tiles_m), end = mm_share(p->rows, i + 1, tiles_m);
+            mm_prefetch_operand(&p->x, begin, end - begin, next_n0, next_n);
         }
-        tiles[mr][nv](&t);
+        if (fused && i == 0) {
+            struct mm_operand x = mm_columns(&p->x, n0, n);
+            first_tiles[nv](&t, &x, w->b);
+        } else {
+            tiles[mm_min(MR, left)][nv](&t);
+        }
     }
 }
 
-static void run_panel(const struct panel *w, bool a_packed)
+/* More steps than fit: blocks of them one after the other, the chains wait in scratch. The tensor engine never needs it. */
+static void run_long_block(const struct block *w, int n_begin)
 {
     const struct mm_product *p = w->p;
-    int block_rows = MM_BLOCK_STEPS / p->steps;
-    int row0 = 0;
-    do { /* once also for a product of no rows */
-        int rows = mm_min(block_rows, p->rows - row0);
-        pack_moving(&p->x, row0, rows, w->n0, w->n, w->b);
-        int steps = rows * p->steps;
-        for (int m = 0; !a_packed && m < w->m; m += AP)
-            pack_stationary(&p->s, row0, rows, w->m0 + m, w->m - m, w->a + (ptrdiff_t)m * steps);
-        run_panel_tiles(w, steps, row0 > 0, row0 + rows == p->rows);
-        row0 += rows;
-    } while (row0 < p->rows);
-}
-
-static void run_blocks(const struct mm_product *p, int n_begin)
-{
-    struct panel w = {
-        .p = p,
-        .a = (float *)(void *)p->scratch,
-        .b = (float *)(void *)(p->scratch + MM_AT_X),
-        .chain = (float *)(void *)(p->scratch + MM_AT_CHAIN),
-    };
-    /* More steps than fit are packed in blocks, again for each panel. The tensor engine never needs it. */
-    bool one_block = p->rows * p->steps <= MM_BLOCK_STEPS;
-    for (w.m0 = 0; w.m0 < p->s.columns; w.m0 += MM_BLOCK_M) {
-        w.m = mm_min(MM_BLOCK_M, p->s.columns - w.m0);
-        int panels = mm_div_up(p->x.columns - n_begin, NR);
-        bool a_packed = false;
-        for (w.n0 = n_begin; w.n0 < p->x.columns; w.n0 += w.n, panels--) {
-            /* equal widths, so that no panel is too narrow to hide the latency of fma */
-            int left = p->x.columns - w.n0;
-            w.n = mm_min(left, mm_div_up(mm_div_up(left, VL), panels) * VL);
-            w.next_n = one_block ? mm_min(NR, left - w.n) : 0;
-            run_panel(&w, a_packed);
-            a_packed = one_block;
+    const int block_rows = MM_BLOCK_STEPS / p->steps;
+    for (int n0 = n_begin, n; n0 < p->x.columns; n0 += n) {
+        n = panel_width(p->x.columns - n0);
+        for (int row0 = 0; row0 < p->rows; row0 += block_rows) {
+            int rows = mm_min(block_rows, p->rows - row0), steps = rows * p->steps;
+            pack_moving(&p->x, row0, rows, n0, n, w->b);
+            for (int m = 0; m < w->m; m += AP)
+                pack_stationary(&p->s, row0, rows, w->m0 + m, w->m - m, w->a + (ptrdiff_t)m * steps);
+            for (int m = 0; m < w->m; m += MR) {
+                struct tile t = tile_at(w, steps, m, n0, n);
+                t.resume = row0 > 0;
+                t.finish = row0 + rows == p->rows;
+                tiles[mm_min(MR, w->m - m)][mm_div_up(n, VL)](&t);
+            }
         }
     }
 }
@@ -203,7 +250,7 @@ static void run_blocks(const struct mm_product *p, int n_begin)
  * registers on its way into the chains and never written back ---- */
 MM_INLINE void direct_tile(const int dtype, const int mr, const int nv, const struct mm_product *p, const float *a, int n0)
 {
-    vf c[4][8];
+    vf c[DIRECT_M][MM_TILE_VECTORS];
 #pragma GCC unroll 16
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 16
@@ -217,10 +264,7 @@ MM_INLINE void direct_tile(const int dtype, const int mr, const int nv, const st
             for (int i = 0; i < mr; i++) c[i][j] = v_fma(v_set1(a + i), value, c[i][j]);
         }
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < mr; i++)
-#pragma GCC unroll 16
-        for (int j = 0; j < nv; j++) finish_vector(c[i][j], p->acc, mm_row(p->d, p->d_pitch, i) + n0 + j * VL, VL);
+    finish_tile(mr, nv, c, p->acc, p->d + n0, p->d_pitch, nv * VL);
 }
 MM_INLINE int direct_rows(const int dtype, const int mr, const struct mm_product *p, const float *a)
 {
@@ -265,6 +309,23 @@ static void fma_product(const struct mm_product *p)
         vtrn_mm_run_narrow(p, fma_product);
         return;
     }
-    int done = run_direct(p);
-    if (done < p->x.columns) run_blocks(p, done);
+    int n_begin = run_direct(p);
+    if (n_begin >= p->x.columns) return;
+    struct block w = {
+        .p = p,
+        .a = (float *)(void *)p->scratch,
+        .b = (float *)(void *)(p->scratch + MM_AT_X),
+        .chain = (float *)(void *)(p->scratch + MM_AT_CHAIN),
+    };
+    for (w.m0 = 0; w.m0 < p->s.columns; w.m0 += MM_BLOCK_M) {
+        w.m = mm_min(MM_BLOCK_M, p->s.columns - w.m0);
+        if (p->rows * p->steps > MM_BLOCK_STEPS) {
+            run_long_block(&w, n_begin);
+            continue;
+        }
+        for (int n0 = n_begin, n; n0 < p->x.columns; n0 += n) {
+            n = panel_width(p->x.columns - n0);
+            run_panel(&w, n0, n, n0 == n_begin);
+        }
+    }
 }

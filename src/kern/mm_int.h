@@ -31,6 +31,7 @@ enum {
     MM_BLOCK_M = 128,       /* stationary columns packed at a time */
     MM_BLOCK_STEPS = 512,   /* chain steps packed at a time: 128 partitions x 4 MX lanes */
     MM_PANEL_BYTES = 256,   /* widest row of a moving panel: 64 columns of 4 bytes */
+    MM_TILE_VECTORS = 8,    /* most vectors in a row of a register tile */
     MM_SMALL_N = 16,        /* widest destination that is computed transposed */
     MM_SWAP_M = 256,        /* columns of a transposed destination computed at a time */
     MM_SCRATCH_S = MM_BLOCK_M * MM_BLOCK_STEPS * 4,
@@ -88,18 +89,23 @@ MM_INLINE struct mm_f8 mm_f8(const int dtype)
     return (struct mm_f8){20, (127 - 7) << 23, 0x08, dtype == VTRN_DT_F8E4M3FN ? 0x7f : 0x78, 0x1p-9f};
 }
 #define MM_E2M1_VALUES 0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6
-/* Asks for rows of memory that will be needed soon. */
+/* Asks for rows of the destination that come next, into the first cache. */
 static inline void mm_prefetch(const void *first, ptrdiff_t pitch, int rows, int row_bytes)
 {
     const uint8_t *p = first;
     for (int r = 0; r < rows; r++, p += pitch)
         for (int b = 0; b < row_bytes; b += 64) __builtin_prefetch(p + b);
 }
+/* Asks for the moving rows of the next panel, into the second cache: the first is full of the present one. */
 static inline void mm_prefetch_operand(const struct mm_operand *op, int row0, int rows, int column0, int columns)
 {
-    mm_prefetch(op->data + op->pitch * row0 + (ptrdiff_t)op->elem_bytes * column0, op->pitch, rows, columns * op->elem_bytes);
+    const uint8_t *p = op->data + op->pitch * row0 + (ptrdiff_t)op->elem_bytes * column0;
+    for (int r = 0; r < rows; r++, p += op->pitch)
+        for (int b = 0; b < columns * op->elem_bytes; b += 64) __builtin_prefetch(p + b, 0, 2);
 }
 static inline int mm_min(int a, int b) { return a < b ? a : b; }
+/* Where part `i` of `parts` of a job of `total` units begins. */
+static inline int mm_share(int total, int i, int parts) { return (int)((int64_t)total * i / parts); }
 static inline int mm_div_up(int a, int b) { return (a + b - 1) / b; }
 
 /* ---- narrow destinations (matrix times vector): vectors run along M instead. The operands change places, the chains go to

@@ -28,6 +28,7 @@ MM_INLINE void v_store_part(float *p, vf v, int lanes)
 MM_INLINE vf v_set1(const float *p) { return vld1q_dup_f32(p); }
 MM_INLINE vf v_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 MM_INLINE vf v_add(vf a, vf b) { return vaddq_f32(a, b); }
+MM_INLINE bool v_any_nan(vf v) { return vminvq_u32(vceqq_f32(v, v)) == 0; }
 MM_INLINE vf v_canonical(vf v) { return vbslq_f32(vceqq_f32(v, v), v, vreinterpretq_f32_u32(vdupq_n_u32(MM_NAN_BITS))); }
 
 MM_INLINE vf tf32_round(vf v)

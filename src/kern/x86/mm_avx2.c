@@ -24,6 +24,7 @@ MM_INLINE vf v_set1(const float *p) { return _mm256_broadcast_ss(p); }
 MM_INLINE vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 MM_INLINE vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 MM_INLINE vf v_bits(int bits) { return _mm256_castsi256_ps(_mm256_set1_epi32(bits)); }
+MM_INLINE bool v_any_nan(vf v) { return _mm256_movemask_ps(_mm256_cmp_ps(v, v, _CMP_UNORD_Q)) != 0; }
 MM_INLINE vf v_canonical(vf v) { return _mm256_blendv_ps(v, v_bits(MM_NAN_BITS), _mm256_cmp_ps(v, v, _CMP_UNORD_Q)); }
 
 MM_INLINE vf tf32_round(vf v)

@@ -24,30 +24,37 @@ struct tile {
     int n; /* valid columns */
     bool acc;
 };
+MM_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const uint32_t *a, const __m512i *x)
+{
+#pragma GCC unroll 16
+    for (int i = 0; i < mr; i++) {
+        __m512bh s = (__m512bh)_mm512_set1_epi32((int)a[i]);
+#pragma GCC unroll 16
+        for (int j = 0; j < nv; j++) c[i][j] = _mm512_dpbf16_ps(c[i][j], s, (__m512bh)x[j]);
+    }
+}
+MM_INLINE void run_step(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const uint32_t *a, const uint32_t *b)
+{
+    __m512i x[NV];
+#pragma GCC unroll 16
+    for (int j = 0; j < nv; j++) x[j] = _mm512_loadu_si512(b + j * VL);
+    multiply(mr, nv, c, a, x);
+}
 MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
 {
-    vf c[MR][NV];
+    vf c[MR][MM_TILE_VECTORS];
 #pragma GCC unroll 16
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) c[i][j] = v_zero();
     const uint32_t *a = t->a, *b = t->b;
-    for (int k = t->pairs; k > 0; k--, a += AP, b += NR) {
-        __m512bh x[NV];
-#pragma GCC unroll 16
-        for (int j = 0; j < nv; j++) x[j] = (__m512bh)_mm512_loadu_si512(b + j * VL);
-#pragma GCC unroll 16
-        for (int i = 0; i < mr; i++) {
-            __m512bh s = (__m512bh)_mm512_set1_epi32((int)a[i]);
-#pragma GCC unroll 16
-            for (int j = 0; j < nv; j++) c[i][j] = _mm512_dpbf16_ps(c[i][j], s, x[j]);
-        }
+    int k = t->pairs;
+    for (; k >= 4; k -= 4) { /* unrolled for the reason given in mm_fma.inc.c */
+#pragma GCC unroll 4
+        for (int u = 0; u < 4; u++, a += AP, b += NR) run_step(mr, nv, c, a, b);
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < mr; i++)
-#pragma GCC unroll 16
-        for (int j = 0; j < nv; j++)
-            finish_vector(c[i][j], t->acc, mm_row(t->d, t->d_pitch, i) + j * VL, t->n - j * VL);
+    for (; k > 0; k--, a += AP, b += NR) run_step(mr, nv, c, a, b);
+    finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
 }
 typedef void tile_fn(const struct tile *);
 #define TILE(mr, nv) \
@@ -55,6 +62,59 @@ typedef void tile_fn(const struct tile *);
 #define TILE_ENTRY(mr, nv) [mr][nv] = tile_##mr##_##nv,
 EACH_TILE(TILE)
 static tile_fn *const tiles[MR + 1][NV + 1] = {EACH_TILE(TILE_ENTRY)};
+
+/* The topmost tile of a panel packs the moving operand `x` (columns of the panel, `rows` rows) itself, into b for the tiles
+ * below, hidden by the multiplications. Whether the pairs are exact is known after it and before its results are stored. */
+struct first {
+    const struct mm_operand *x;
+    int rows, s_exponent;
+    uint32_t *b;
+};
+MM_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const struct tile *t, const struct first *f)
+{
+    vf c[MR][MM_TILE_VECTORS];
+#pragma GCC unroll 16
+    for (int i = 0; i < mr; i++)
+#pragma GCC unroll 16
+        for (int j = 0; j < nv; j++) c[i][j] = v_zero();
+    const struct f8_table table = load_f8_table(dtype);
+    struct pairs_seen seen = pairs_seen_none();
+    const int elem_bytes = dtype == VTRN_DT_BF16 ? 2 : 1;
+    const uint8_t *row = f->x->data;
+    const uint32_t *a = t->a;
+    uint32_t *b = f->b;
+    for (int r = 0; r < f->rows; r += 2, row += 2 * f->x->pitch, a += AP, b += NR) {
+        bool both = r + 1 < f->rows;
+        const uint8_t *next = both ? row + f->x->pitch : row;
+        __m512i x[NV + 1]; /* an odd number of vectors loads one more, empty */
+#pragma GCC unroll 4
+        for (int j = 0; j < nv; j += 2) {
+            __mmask32 mask = mask32(t->n - j * VL);
+            load_pairs(dtype, &table, row + elem_bytes * VL * j, next + elem_bytes * VL * j, mask, both ? mask : 0, &seen, x + j);
+            _mm512_storeu_si512(b + j * VL, x[j]);
+            _mm512_storeu_si512(b + j * VL + VL, x[j + 1]);
+        }
+        multiply(mr, nv, c, a, x);
+    }
+    if (!pairs_exact(f->s_exponent, pairs_exponent(dtype, &seen))) return false;
+    finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
+    return true;
+}
+MM_INLINE bool first_tile(const int mr, const int nv, const struct tile *t, const struct first *f)
+{
+    switch (f->x->dtype) {
+    case VTRN_DT_BF16: return run_first_tile(VTRN_DT_BF16, mr, nv, t, f);
+    case VTRN_DT_F8E5M2: return run_first_tile(VTRN_DT_F8E5M2, mr, nv, t, f);
+    case VTRN_DT_F8E4M3: return run_first_tile(VTRN_DT_F8E4M3, mr, nv, t, f);
+    default: return run_first_tile(VTRN_DT_F8E4M3FN, mr, nv, t, f);
+    }
+}
+typedef bool first_tile_fn(const struct tile *, const struct first *);
+static bool first_tile_1(const struct tile *t, const struct first *f) { return first_tile(8, 1, t, f); }
+static bool first_tile_2(const struct tile *t, const struct first *f) { return first_tile(8, 2, t, f); }
+static bool first_tile_3(const struct tile *t, const struct first *f) { return first_tile(4, 3, t, f); }
+static bool first_tile_4(const struct tile *t, const struct first *f) { return first_tile(4, 4, t, f); }
+static first_tile_fn *const first_tiles[NV + 1] = {NULL, first_tile_1, first_tile_2, first_tile_3, first_tile_4};
 
 static int pack_moving(const struct mm_operand *op, int rows, int column0, int columns, uint32_t *out)
 {
@@ -68,16 +128,20 @@ static int pack_stationary(const struct mm_operand *op, int rows, int column0, i
 struct block { /* MM_BLOCK_M rows of the destination */
     const struct mm_product *p;
     uint32_t *a, *b;
-    int m0, m, pairs;
+    int m0, m, pairs, s_exponent;
 };
 
-/* One panel; meanwhile the rows of the next `next_n` moving columns are fetched. */
-static void run_panel(const struct block *w, int n0, int n, int next_n)
+/* One panel of the destination, unless its pairs are not exact: then nothing is stored and the answer is false. Meanwhile the
+ * rows of the next panel are fetched. */
+static bool run_panel(const struct block *w, int n0, int n)
 {
     const struct mm_product *p = w->p;
-    int nv = mm_div_up(n, VL), step = rows_of_tile(nv);
-    int tile_count = mm_div_up(w->m, step), done = 0, prefetched = 0;
-    for (int m = 0; m < w->m; m += step) {
+    const int nv = mm_div_up(n, VL), step = rows_of_tile(nv), tiles_m = mm_div_up(w->m, step);
+    const int next_n0 = n0 + n, next_n = mm_min(NR, p->x.columns - next_n0);
+    const bool fused = w->m >= step && p->steps == 1;
+    if (!fused && !pairs_exact(w->s_exponent, pack_moving(&p->x, p->rows, n0, n, w->b))) return false;
+    for (int i = 0; i < tiles_m; i++) {
+        int m = i * step, left = w->m - m;
         struct tile t = {
             .pairs = w->pairs,
             .a = w->a + (ptrdiff_t)(m / AP) * AP * w->pairs + m % AP,
@@ -87,13 +151,20 @@ static void run_panel(const struct block *w, int n0, int n, int next_n)
             .n = n,
             .acc = p->acc,
         };
-        int left = w->m - m - step;
-        if (left > 0) mm_prefetch(mm_row(t.d, p->d_pitch, step), p->d_pitch, mm_min(step, left), n * 4);
-        int upto = p->rows * ++done / tile_count;
-        if (next_n > 0) mm_prefetch_operand(&p->x, prefetched, upto - prefetched, n0 + n, next_n);
-        prefetched = upto;
-        tiles[mm_min(step, w->m - m)][nv](&t);
+        if (left > step) mm_prefetch(mm_row(t.d, p->d_pitch, step), p->d_pitch, mm_min(step, left - step), n * 4);
+        if (next_n > 0) {
+            int begin = mm_share(p->rows, i, tiles_m), end = mm_share(p->rows, i + 1, tiles_m);
+            mm_prefetch_operand(&p->x, begin, end - begin, next_n0, next_n);
+        }
+        if (fused && i == 0) {
+            struct mm_operand x = mm_columns(&p->x, n0, n);
+            struct first f = {&x, p->rows, w->s_exponent, w->b};
+            if (!first_tiles[nv](&t, &f)) return false;
+        } else {
+            tiles[mm_min(step, left)][nv](&t);
+        }
     }
+    return true;
 }
 
 /* The destination columns [n0, n1) of the block, on fma. */
@@ -107,25 +178,26 @@ static void run_on_fma(const struct block *w, int n0, int n1)
     vtrn_mm_fma_avx512(&part);
 }
 
-static void run_block(const struct block *w)
+static void run_block(struct block *w)
 {
     const struct mm_product *p = w->p;
-    int s_exponent = EXPONENT_ALL_ZERO, columns = p->x.columns;
+    w->s_exponent = EXPONENT_ALL_ZERO;
     for (int m = 0; m < w->m; m += AP) {
         int exponent = pack_stationary(&p->s, p->rows, w->m0 + m, w->m - m, w->a + (ptrdiff_t)m * w->pairs);
-        s_exponent = mm_min(s_exponent, exponent);
+        w->s_exponent = mm_min(w->s_exponent, exponent);
     }
-    int panels = mm_div_up(columns, NR), done = 0; /* columns before `done` are finished */
-    if (s_exponent == EXPONENT_NEVER) panels = 0;
-    for (int n0 = 0, n; panels > 0; n0 += n, panels--) {
-        /* equal widths, so that no panel is too narrow to hide the latency */
-        n = mm_min(columns - n0, mm_div_up(mm_div_up(columns - n0, VL), panels) * VL);
-        if (!pairs_exact(s_exponent, pack_moving(&p->x, p->rows, n0, n, w->b))) continue;
-        run_on_fma(w, done, n0);
-        run_panel(w, n0, n, mm_min(NR, columns - n0 - n));
-        done = n0 + n;
+    int done = 0; /* columns before it are finished */
+    if (w->s_exponent > EXPONENT_NEVER) {
+        for (int n0 = 0, n; n0 < p->x.columns; n0 += n) {
+            /* equal widths, so that no panel is too narrow to hide the latency */
+            int vectors = mm_div_up(p->x.columns - n0, VL);
+            n = mm_min(p->x.columns - n0, mm_div_up(vectors, mm_div_up(vectors, NV)) * VL);
+            if (!run_panel(w, n0, n)) continue;
+            run_on_fma(w, done, n0);
+            done = n0 + n;
+        }
     }
-    run_on_fma(w, done, columns);
+    run_on_fma(w, done, p->x.columns);
 }
 
 static void pairs_product(const struct mm_product *p)

@@ -67,17 +67,6 @@ MM_INLINE int least_word(__m512i v)
     return least;
 }
 
-/* Rows 2i and 2i+1 of 32 columns as pairs, into out[0..31]. */
-MM_INLINE void store_pairs(uint32_t *out, __m512i earlier, __m512i later)
-{
-    /* word 2c of the result is later[c], word 2c+1 is earlier[c]: the unpack instructions would do it in each 128-bit
-     * lane, the permutes do it across the whole vector */
-    const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5,
-                                         36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
-    const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-    _mm512_storeu_si512(out, _mm512_permutex2var_epi16(later, low, earlier));
-    _mm512_storeu_si512(out + 16, _mm512_permutex2var_epi16(later, high, earlier));
-}
 MM_INLINE __mmask32 mask32(int lanes) { return lanes >= 32 ? ~(__mmask32)0 : lanes <= 0 ? 0 : (__mmask32)((1u << lanes) - 1); }
 
 /* 32 elements as bf16; those outside the mask are 0. */
@@ -87,6 +76,39 @@ MM_INLINE __m512i load_bf16(const int dtype, const struct f8_table *table, const
     __m512i code = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, p));
     return with_sign(f8_magnitude(table, code), code);
 }
+/* The least |x| - 1 of each word seen so far, unsigned, so that 0 counts as most. Two, to halve the chain of minima. */
+struct pairs_seen {
+    __m512i least[2];
+};
+MM_INLINE struct pairs_seen pairs_seen_none(void) { return (struct pairs_seen){{_mm512_set1_epi16(-1), _mm512_set1_epi16(-1)}}; }
+MM_INLINE __m512i lesser(__m512i least, __m512i x)
+{
+    __m512i magnitude = _mm512_and_si512(x, _mm512_set1_epi16(INT16_MAX));
+    return _mm512_min_epu16(least, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
+}
+MM_INLINE int pairs_exponent(const int dtype, const struct pairs_seen *seen)
+{
+    if (dtype == VTRN_DT_F8E5M2) return -16; /* of the least denormal, whether it is there or not */
+    if (dtype != VTRN_DT_BF16) return -9;
+    int least = least_word(_mm512_min_epu16(seen->least[0], seen->least[1]));
+    return least == 0xffff ? EXPONENT_ALL_ZERO : bf16_exponent(least + 1);
+}
+
+/* Rows 2i and 2i+1 of 32 columns as pairs: columns 0..15 in pair[0], 16..31 in pair[1]. */
+MM_INLINE void load_pairs(const int dtype, const struct f8_table *table, const uint8_t *row, const uint8_t *next, __mmask32 mask,
+                          __mmask32 next_mask, struct pairs_seen *seen, __m512i pair[2])
+{
+    /* word 2c of a result is next[c], word 2c+1 is row[c] */
+    const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5,
+                                         36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+    const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
+    __m512i earlier = load_bf16(dtype, table, row, mask), later = load_bf16(dtype, table, next, next_mask);
+    pair[0] = _mm512_permutex2var_epi16(later, low, earlier);
+    pair[1] = _mm512_permutex2var_epi16(later, high, earlier);
+    if (dtype != VTRN_DT_BF16) return;
+    seen->least[0] = lesser(seen->least[0], earlier);
+    seen->least[1] = lesser(seen->least[1], later);
+}
 /* All rows of an operand of bf16 or fp8, `columns` of them from column0, as pairs of `width` (a multiple of 32) columns.
  * The row that an odd number lacks is 0 in both operands: its product is +0, and adding that changes no chain (a chain of
  * exact pairs is never -0). Returns the exponent of the least magnitude. */
@@ -95,27 +117,21 @@ MM_INLINE int pack_pairs_as(const int dtype, const int width, const struct mm_op
 {
     const struct f8_table table = load_f8_table(dtype);
     const int elem_bytes = dtype == VTRN_DT_BF16 ? 2 : 1;
-    const __m512i one = _mm512_set1_epi16(1), magnitude = _mm512_set1_epi16(INT16_MAX);
-    __m512i least0 = _mm512_set1_epi16(-1), least1 = least0; /* of |x| - 1 unsigned, so that 0 counts as most */
+    struct pairs_seen seen = pairs_seen_none();
     const uint8_t *row = op->data + (ptrdiff_t)elem_bytes * column0;
     for (int r = 0; r < rows; r += 2, row += 2 * op->pitch, out += width) {
         bool both = r + 1 < rows;
         const uint8_t *next = both ? row + op->pitch : row;
 #pragma GCC unroll 4
         for (int j = 0; j < width; j += 32) {
+            __m512i pair[2];
             __mmask32 mask = mask32(columns - j);
-            __m512i earlier = load_bf16(dtype, &table, row + elem_bytes * j, mask);
-            __m512i later = load_bf16(dtype, &table, next + elem_bytes * j, both ? mask : 0);
-            store_pairs(out + j, earlier, later);
-            if (dtype != VTRN_DT_BF16) continue;
-            least0 = _mm512_min_epu16(least0, _mm512_sub_epi16(_mm512_and_si512(earlier, magnitude), one));
-            least1 = _mm512_min_epu16(least1, _mm512_sub_epi16(_mm512_and_si512(later, magnitude), one));
+            load_pairs(dtype, &table, row + elem_bytes * j, next + elem_bytes * j, mask, both ? mask : 0, &seen, pair);
+            _mm512_storeu_si512(out + j, pair[0]);
+            _mm512_storeu_si512(out + j + 16, pair[1]);
         }
     }
-    if (dtype == VTRN_DT_F8E5M2) return -16; /* of the least denormal, whether it is there or not */
-    if (dtype != VTRN_DT_BF16) return -9;
-    int least = least_word(_mm512_min_epu16(least0, least1));
-    return least == 0xffff ? EXPONENT_ALL_ZERO : bf16_exponent(least + 1);
+    return pairs_exponent(dtype, &seen);
 }
 
 /* Scaling a bf16 by 2^(byte-127) is an addition to its exponent as long as the result stays normal; what is seen of all

@@ -17,6 +17,7 @@ MM_INLINE void v_store_part(float *p, vf v, int lanes) { _mm512_mask_storeu_ps(p
 MM_INLINE vf v_set1(const float *p) { return _mm512_set1_ps(*p); }
 MM_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 MM_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+MM_INLINE bool v_any_nan(vf v) { return _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q) != 0; }
 MM_INLINE vf v_canonical(vf v)
 {
     return _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), _mm512_castsi512_ps(_mm512_set1_epi32(MM_NAN_BITS)));
