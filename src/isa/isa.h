@@ -360,8 +360,8 @@ struct vtrn_text_names {
 enum vtrn_status vtrn_inst_print(const struct vtrn_inst *inst, const struct vtrn_text_names *names, struct vtrn_buf *out);
 enum vtrn_status vtrn_inst_parse(const char *text, size_t length, const struct vtrn_text_names *names,
                                  struct vtrn_inst *inst, struct vtrn_error *err);
-/* A string as the text form writes it: "text" with \" \\ \n \t \xNN. Unquoting appends the text (no zero byte can be in
- * it) to `out` and sets *used_out to the length read, both quotes included; FORMAT names the column. */
+/* A string as the text form writes it: "text" with \" \\ \n \t \xNN. Unquoting appends the text of the string that begins
+ * at text[*at] (spaces are skipped) to `out` and moves *at behind the closing quote; FORMAT names the column in `text`. */
 enum vtrn_status vtrn_text_quote(struct vtrn_buf *out, const char *text);
-enum vtrn_status vtrn_text_unquote(const char *text, size_t length, struct vtrn_buf *out, size_t *used_out, struct vtrn_error *err);
+enum vtrn_status vtrn_text_unquote(const char *text, size_t length, size_t *at, struct vtrn_buf *out, struct vtrn_error *err);
 #endif

@@ -29,7 +29,8 @@ static enum vtrn_status parse_num(struct parser *p, struct vtrn_value *value)
     if (strcmp(text, "nan") == 0) {
         bits = UINT64_C(0x7ff8000000000000);
         p->at += length;
-        if (isa_eat(p, '(')) {
+        if (p->at < p->end && *p->at == '(') {
+            p->at++;
             for (length = 0; length < 18 && p->at < p->end && isalnum((unsigned char)*p->at); length++) text[length] = *p->at++;
             text[length] = '\0';
             bits = strtoull(text, &end, 16);

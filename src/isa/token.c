@@ -145,11 +145,11 @@ enum vtrn_status isa_parse_string(struct parser *p, int64_t *index_out)
     return VTRN_OK;
 }
 
-enum vtrn_status vtrn_text_unquote(const char *text, size_t length, struct vtrn_buf *out, size_t *used_out, struct vtrn_error *err)
+enum vtrn_status vtrn_text_unquote(const char *text, size_t length, size_t *at, struct vtrn_buf *out, struct vtrn_error *err)
 {
-    struct parser p = { .start = text, .at = text, .end = text + length, .err = err };
+    struct parser p = { .start = text, .at = text + *at, .end = text + length, .err = err };
 
     VTRN_TRY(isa_parse_quoted(&p, out));
-    *used_out = (size_t)(p.at - p.start);
+    *at = (size_t)(p.at - p.start);
     return VTRN_OK;
 }

@@ -6,7 +6,7 @@
 #include <ctype.h>
 
 struct parser {
-    const char *at, *end; /* the rest of the current line */
+    const char *line, *at, *end; /* the current line, and where its rest begins and ends */
     struct vtrn_prog *prog;
     const struct vtrn_arch *arch;
     struct vtrn_text_names names;
@@ -70,7 +70,7 @@ static enum vtrn_status parse_number(struct parser *p, const char *what, int64_t
     while (p->at < p->end && isdigit((unsigned char)*p->at)) {
         int digit = *p->at++ - '0';
 
-        BAD_IF(value > (max - digit) / 10, p, "%s must be in 0..%lld", what, (long long)max);
+        BAD_IF(digit > max || value > (max - digit) / 10, p, "%s must be in 0..%lld", what, (long long)max);
         value = value * 10 + digit;
     }
     BAD_IF(p->at == start, p, "%s (a number) is expected", what);
@@ -81,12 +81,14 @@ static enum vtrn_status parse_number(struct parser *p, const char *what, int64_t
 /* A quoted string, interned. */
 static enum vtrn_status parse_string(struct parser *p, uint32_t *string_out)
 {
-    size_t used = 0;
     enum vtrn_status status;
+    size_t at;
 
+    skip_space(p);
+    at = (size_t)(p->at - p->line);
     p->quoted.size = 0;
-    VTRN_TRY(vtrn_text_unquote(p->at, (size_t)(p->end - p->at), &p->quoted, &used, p->err));
-    p->at += used;
+    VTRN_TRY(vtrn_text_unquote(p->line, (size_t)(p->end - p->line), &at, &p->quoted, p->err));
+    p->at = p->line + at;
     status = vtrn_prog_string(p->prog, p->quoted.data ? (const char *)p->quoted.data : "", p->quoted.size, string_out);
     return status < 0 ? vtrn_fail(p->err, status, "the string does not fit in the table") : VTRN_OK;
 }
@@ -355,7 +357,7 @@ static enum vtrn_status parse_text(struct parser *p, const char *text, size_t le
         const char *newline = memchr(text, '\n', (size_t)(stop - text));
         enum vtrn_status status;
 
-        p->at = text;
+        p->line = p->at = text;
         p->end = newline ? newline : stop;
         line++;
         status = parse_line(p);
