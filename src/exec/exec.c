@@ -1,11 +1,15 @@
-/* The step loop of one core: decode, dispatch, count. Bodies are in one file per engine; operands are resolved by
- * resolve.c and walked by rows.c. A run is resumable: it stops at the end of the list, at a rendezvous, at a fault.
- * Never reads a clock. */
+/* The step loop of one core: decode, dispatch, count, return what is no longer needed. Bodies are in one file per engine;
+ * operands are resolved by resolve.c and walked by rows.c. A run is resumable: it stops at the end of the list, at a
+ * rendezvous, when asked to, or at a fault.
+ *
+ * Memory of on-chip tensors goes back to the pool after the last instruction that uses them (when the caller wants it),
+ * and whenever a program loop turns back over their declaration: each turn declares them anew.
+ * Never reads a clock; must not know what an instruction computes. */
 #include "exec/exec_int.h"
 
-enum { SCRATCH_BYTES = 6 * EXEC_ROW_MAX * 4 + 4096 };
+enum { POLL_INSTRUCTIONS = 256, ELEMENT_SCRATCH_BYTES = 8 * EXEC_ROW_MAX * 4 };
 
-void vtrn_exec_options_init(struct vtrn_exec_options *options) { *options = (struct vtrn_exec_options){.seed = 1}; }
+void vtrn_exec_options_init(struct vtrn_exec_options *options) { *options = (struct vtrn_exec_options){ .seed = 1 }; }
 
 static exec_body *const bodies[VTRN_OPCODES] = {
 #define OP(name, code, engines, dflt, version, args, rule, doc) [code] = vtrn_exec_##name,
@@ -15,50 +19,60 @@ static exec_body *const bodies[VTRN_OPCODES] = {
 #undef GONE
 };
 
-/* ---- life ---- */
+/* ---------------------------------------------------------------- life */
+static size_t scratch_bytes(const struct vtrn_kern *kern)
+{
+    size_t pe = exec_pe_scratch_bytes(kern), bytes = pe > ELEMENT_SCRATCH_BYTES ? pe : ELEMENT_SCRATCH_BYTES;
+
+    return (bytes + 4095) & ~(size_t)4095;
+}
 
 struct vtrn_core *vtrn_core_create(const struct vtrn_prog *prog, struct vtrn_mem *mem, int core_id,
                                    const struct vtrn_exec_options *options, struct vtrn_error *err)
 {
     struct vtrn_core *core = vtrn_alloc_aligned(sizeof *core, 64);
-    if (!core) {
-        vtrn_fail(err, VTRN_NOMEM, "no memory for a core");
-        return NULL;
-    }
+
+    if (!core) goto no_memory;
     memset(core, 0, sizeof *core);
     core->prog = prog;
     core->mem = mem;
     core->kern = vtrn_kern_best();
-    core->options = *options;
     core->id = core_id;
-    core->scratch_bytes = core->kern->mm_scratch_bytes + EXEC_PE_MOVING_BYTES + EXEC_PE_STAGING_BYTES + EXEC_PE_SCALE_BYTES;
-    if (core->scratch_bytes < SCRATCH_BYTES) core->scratch_bytes = SCRATCH_BYTES;
-    core->scratch_bytes = (core->scratch_bytes + 4095) & ~(size_t)4095;
-    core->scratch = vtrn_alloc_aligned(core->scratch_bytes * (size_t)vtrn_pool_threads(options->pool), 4096);
-    core->rng = exec_rng_create(options->seed, core_id, (int)prog->arch->nc_version);
-    if (!core->scratch || !core->rng) {
-        vtrn_core_destroy(core);
-        vtrn_fail(err, VTRN_NOMEM, "no memory for a core");
-        return NULL;
-    }
+    if (options) core->options = *options;
+    else vtrn_exec_options_init(&core->options);
+    core->scratch_bytes = scratch_bytes(core->kern);
+    /* Pages: most programs touch a small part of it. */
+    core->scratch = vtrn_alloc_pages(core->scratch_bytes * (size_t)vtrn_pool_threads(core->options.pool));
+    core->rng = exec_rng_create(core->options.seed, core_id, (int)prog->arch->nc_version);
+    if (!core->scratch || !core->rng) goto no_memory;
     return core;
+
+no_memory:
+    vtrn_core_destroy(core);
+    vtrn_fail(err, VTRN_NOMEM, "no memory for the state of core %d", core_id);
+    return NULL;
 }
 
 void vtrn_core_destroy(struct vtrn_core *core)
 {
     if (!core) return;
     exec_rng_destroy(core->rng);
-    vtrn_free_aligned(core->scratch);
+    vtrn_free_pages(core->scratch, core->scratch_bytes * (size_t)vtrn_pool_threads(core->options.pool));
+    for (int i = 0; i < core->stageds; i++) vtrn_free_aligned(core->staged[i]);
     vtrn_buf_fini(&core->index_space);
+    vtrn_arena_fini(&core->index_more);
+    free(core->releases.start);
+    free(core->releases.tensor);
+    free(core->declared);
     free(core->reg);
     vtrn_free_aligned(core);
 }
 
-/* ---- faults ---- */
-
+/* ---------------------------------------------------------------- faults */
 enum vtrn_status exec_fault(struct vtrn_core *core, enum vtrn_fault_reason reason, const char *fmt, ...)
 {
     va_list args;
+
     core->fault.reason = reason;
     core->fault.core = core->id;
     core->fault.engine = core->inst.engine;
@@ -69,8 +83,95 @@ enum vtrn_status exec_fault(struct vtrn_core *core, enum vtrn_fault_reason reaso
     return VTRN_FAULT;
 }
 
-/* ---- stepping ---- */
+/* ---------------------------------------------------------------- memory that is no longer needed */
+/* Counting sort of the tensors by their last use. */
+static enum vtrn_status make_releases(struct vtrn_core *core)
+{
+    const struct vtrn_prog *prog = core->prog;
+    struct exec_releases *releases = &core->releases;
+    uint32_t insts = prog->code[core->id].count, total = 0;
 
+    if (releases->insts == insts && releases->tensors == prog->tensors) return VTRN_OK;
+    free(releases->start);
+    free(releases->tensor);
+    releases->insts = 0;
+    releases->start = calloc((size_t)insts + 2, sizeof *releases->start);
+    releases->tensor = malloc(((size_t)prog->tensors + 1) * sizeof *releases->tensor);
+    VTRN_FAIL_IF(!releases->start || !releases->tensor, &core->err, VTRN_NOMEM, "no memory for the last uses of %u tensors",
+                 prog->tensors);
+    for (int pass = 0; pass < 2; pass++) { /* count into start[pc + 2], then place, which moves start[pc + 1] to its end */
+        for (uint32_t t = 0; t < prog->tensors; t++) {
+            const struct vtrn_tensor *tensor = &prog->tensor[t];
+
+            if (tensor->core != core->id || !vtrn_space_on_chip(tensor->space) || tensor->first_use == UINT32_MAX ||
+                tensor->last_use >= insts)
+                continue;
+            if (pass == 0) releases->start[tensor->last_use + 2]++;
+            else releases->tensor[releases->start[tensor->last_use + 1]++] = t;
+        }
+        if (pass == 0)
+            for (uint32_t pc = 0; pc <= insts; pc++) {
+                total += releases->start[pc];
+                releases->start[pc] = total;
+            }
+    }
+    releases->insts = insts;
+    releases->tensors = prog->tensors;
+    return VTRN_OK;
+}
+
+static inline void release_after(struct vtrn_core *core, uint32_t pc)
+{
+    const struct exec_releases *releases = &core->releases;
+
+    if (pc >= releases->insts) return;
+    for (uint32_t i = releases->start[pc]; i < releases->start[pc + 1]; i++)
+        vtrn_mem_release(core->mem, core->id, releases->tensor[i]);
+}
+
+/* Adds the tensors that were declared since the last look. */
+static enum vtrn_status note_declared(struct vtrn_core *core)
+{
+    const struct vtrn_prog *prog = core->prog;
+
+    for (; core->tensor_seen < prog->tensors; core->tensor_seen++) {
+        const struct vtrn_tensor *tensor = &prog->tensor[core->tensor_seen];
+
+        if (tensor->core != core->id || !vtrn_space_on_chip(tensor->space)) continue;
+        if (core->declareds == core->declared_capacity) {
+            uint32_t capacity = core->declared_capacity ? 2 * core->declared_capacity : 256;
+            uint32_t *declared = realloc(core->declared, (size_t)capacity * sizeof *declared);
+
+            VTRN_FAIL_IF(!declared, &core->err, VTRN_NOMEM, "no memory for the list of %u tensors", capacity);
+            core->declared = declared;
+            core->declared_capacity = capacity;
+        }
+        core->declared[core->declareds++] = core->tensor_seen;
+    }
+    return VTRN_OK;
+}
+
+/* The loop that begins at `begin` turns back from its end: what its body declares starts anew. Declarations are in order
+ * of `born`, so they are found by bisection. */
+static enum vtrn_status renew(struct vtrn_core *core, uint32_t begin, uint32_t end)
+{
+    const struct vtrn_tensor *tensor = core->prog->tensor;
+    uint32_t low = 0, high;
+
+    VTRN_TRY(note_declared(core));
+    high = core->declareds;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (tensor[core->declared[middle]].born <= begin) low = middle + 1;
+        else high = middle;
+    }
+    for (; low < core->declareds && tensor[core->declared[low]].born <= end; low++)
+        vtrn_mem_release(core->mem, core->id, core->declared[low]);
+    return VTRN_OK;
+}
+
+/* ---------------------------------------------------------------- stepping */
 static void count(struct vtrn_counters *counters, int engine)
 {
     counters->instructions++;
@@ -84,78 +185,99 @@ static void count(struct vtrn_counters *counters, int engine)
     }
 }
 
-static void release_ap(struct vtrn_core *core, const struct vtrn_ap *ap)
-{
-    const struct vtrn_prog *prog = core->prog;
-    for (int i = -1; i < ap->ndyn; i++) {
-        if (i >= 0 && ap->dyn[i].kind == VTRN_DYN_REG) continue;
-        uint32_t tensor = i < 0 ? ap->tensor : ap->dyn[i].ref;
-        if (prog->tensor[tensor].last_use <= core->pc && vtrn_space_on_chip(prog->tensor[tensor].space))
-            vtrn_mem_release(core->mem, core->id, tensor);
-    }
-}
-
-/* Returns the operands whose last use this was. Inside a loop nothing is returned: last_use then lies at the loop's end
- * for tensors from outside, and the next turn uses the inner ones again. */
-static void release_operands(struct vtrn_core *core, const struct vtrn_inst *inst)
-{
-    if (core->loops) return;
-    int operands = vtrn_ops[inst->op].operands;
-    for (int i = 0; i < operands; i++) {
-        const struct vtrn_value *value = &inst->arg[i];
-        if (value->kind == VTRN_V_AP) release_ap(core, &value->ap);
-        if (value->kind == VTRN_V_APS)
-            for (int j = 0; j < value->count; j++) release_ap(core, &value->aps[j]);
-    }
-}
-
 void exec_retire(struct vtrn_core *core)
 {
     count(&core->counters, core->inst.engine);
-    if (core->release) release_operands(core, &core->inst);
+    if (core->release) release_after(core, core->pc);
     core->pc++;
 }
 
-static bool grow_registers(struct vtrn_core *core)
+/* A control body moved the position from `from`: back over a loop's body, or forward over one that does not run. */
+static enum vtrn_status moved(struct vtrn_core *core, uint32_t from)
+{
+    uint32_t to = core->pc;
+
+    if (to < from) VTRN_TRY(renew(core, to, from));
+    else if (core->release)
+        for (uint32_t pc = from; pc < to; pc++) release_after(core, pc);
+    if (to < from) { /* what lives to the loop's end is needed for another turn */
+        count(&core->counters, core->inst.engine);
+        core->pc++;
+        return VTRN_OK;
+    }
+    exec_retire(core);
+    return VTRN_OK;
+}
+
+/* Space that the instruction used beside the operands. */
+static void clean_up(struct vtrn_core *core)
+{
+    while (core->stageds > 0) vtrn_free_aligned(core->staged[--core->stageds]);
+    core->index_space.size = 0;
+    if (!core->index_more.head) return;
+    vtrn_arena_fini(&core->index_more); /* next time it fits; if there is no memory for that, it will not fit again */
+    (void)vtrn_buf_reserve(&core->index_space, core->index_wanted);
+}
+
+static enum vtrn_status grow_registers(struct vtrn_core *core)
 {
     uint32_t wanted = core->prog->registers;
-    int32_t *reg = realloc(core->reg, (wanted ? wanted : 1) * sizeof *reg);
-    if (!reg) return false;
+    int32_t *reg;
+
+    if (core->regs >= wanted) return VTRN_OK;
+    reg = realloc(core->reg, wanted * sizeof *reg);
+    VTRN_FAIL_IF(!reg, &core->err, VTRN_NOMEM, "no memory for %u registers", wanted);
     memset(reg + core->regs, 0, (wanted - core->regs) * sizeof *reg);
     core->reg = reg;
     core->regs = wanted;
-    return true;
+    return VTRN_OK;
 }
 
 enum vtrn_status vtrn_core_run(struct vtrn_core *core, uint32_t end, bool release)
 {
     const struct vtrn_code *code = &core->prog->code[core->id];
-    if (core->fault.reason) return VTRN_FAULT;
+
+    if (core->fault.reason != VTRN_FAULT_NONE) return VTRN_FAULT;
     if (core->waiting) return VTRN_BLOCKED;
-    if (core->regs < core->prog->registers && !grow_registers(core))
-        return exec_fault(core, VTRN_FAULT_VALUE, "no host memory for %u registers", core->prog->registers);
-    if (end > code->count) end = code->count;
+    VTRN_TRY(grow_registers(core));
     core->release = release;
+    if (release) VTRN_TRY(make_releases(core));
+    if (end > code->count) end = code->count;
     while (core->pc < end) {
-        vtrn_prog_get(core->prog, core->id, core->pc, &core->inst);
-        core->index_space.size = 0;
-        enum vtrn_status status = bodies[core->inst.op](core, &core->inst);
+        uint32_t pc = core->pc;
+        enum vtrn_status status;
+
+        vtrn_prog_get(core->prog, core->id, pc, &core->inst);
+        status = bodies[core->inst.op](core, &core->inst);
+        if (VTRN_UNLIKELY(core->index_space.size || core->stageds || core->index_more.head)) clean_up(core);
         if (VTRN_UNLIKELY(status != VTRN_OK)) return status;
-        exec_retire(core);
+        if (VTRN_LIKELY(core->pc == pc)) exec_retire(core);
+        else VTRN_TRY(moved(core, pc));
+        if (core->counters.instructions % POLL_INSTRUCTIONS == 0 && core->options.interrupt &&
+            core->options.interrupt(core->options.interrupt_self))
+            return VTRN_INTERRUPTED;
     }
     return VTRN_OK;
 }
 
+/* ---------------------------------------------------------------- what others ask of a core */
 uint32_t vtrn_core_position(const struct vtrn_core *core) { return core->pc; }
 
-void vtrn_core_rewind(struct vtrn_core *core) { core->pc = 0; }
-
-const struct vtrn_wait *vtrn_core_wait(const struct vtrn_core *core) { return core->waiting ? &core->wait : NULL; }
+void vtrn_core_rewind(struct vtrn_core *core)
+{
+    core->pc = 0;
+    core->loops = 0;
+    core->releases.insts = 0;
+    core->declareds = 0;
+    core->tensor_seen = core->prog->tensors; /* older ones were declared before the list */
+}
 
 const struct vtrn_fault *vtrn_core_fault(const struct vtrn_core *core)
 {
-    return core->fault.reason ? &core->fault : NULL;
+    return core->fault.reason != VTRN_FAULT_NONE ? &core->fault : NULL;
 }
+
+const char *vtrn_core_error(const struct vtrn_core *core) { return core->err.text; }
 
 const struct vtrn_counters *vtrn_core_counters(const struct vtrn_core *core) { return &core->counters; }
 
@@ -163,12 +285,11 @@ int32_t vtrn_core_register(const struct vtrn_core *core, uint32_t reg) { return 
 
 void vtrn_core_set_register(struct vtrn_core *core, uint32_t reg, int32_t value)
 {
-    if (reg >= core->regs && (reg >= core->prog->registers || !grow_registers(core))) return;
-    core->reg[reg] = value;
+    if (reg >= core->regs && grow_registers(core) < 0) return;
+    if (reg < core->regs) core->reg[reg] = value;
 }
 
-/* ---- splitting over threads ---- */
-
+/* ---------------------------------------------------------------- splitting over threads */
 struct split {
     struct exec_rows rows;
     void (*fn)(const struct exec_rows *rows, int64_t p0, int64_t p1, uint8_t *scratch);
@@ -180,18 +301,19 @@ static void run_part(void *arg, int part, int parts)
     const struct split *split = arg;
     struct vtrn_core *core = split->rows.core;
     int64_t p0 = split->parts * part / parts, p1 = split->parts * (part + 1) / parts;
+
     if (p0 < p1) split->fn(&split->rows, p0, p1, core->scratch + core->scratch_bytes * (size_t)part);
 }
 
 void exec_for_partitions(struct vtrn_core *core, int64_t parts, int64_t work_per_part,
                          void (*fn)(const struct exec_rows *rows, int64_t p0, int64_t p1, uint8_t *scratch), const void *data)
 {
-    /* About 5 us of work pay for a fork and join of 0.5 us (measured); an element costs about 0.1-0.2 ns. */
+    /* About 5 us of work pay for a fork and join of 0.5 us (measured); an element costs about 0.1 ns. */
     enum { WORTH_SPLITTING = 40000 };
-    struct split split = {{core, &core->inst, data}, fn, parts};
+    struct split split = { { core, &core->inst, data }, fn, parts };
     int threads = vtrn_pool_threads(core->options.pool);
+
     if (threads > 1 && parts > 1 && parts * work_per_part >= WORTH_SPLITTING)
         vtrn_pool_run(core->options.pool, threads, run_part, &split);
-    else
-        run_part(&split, 0, 1);
+    else run_part(&split, 0, 1);
 }

@@ -20,6 +20,7 @@ struct vtrn_exec_options {
     struct vtrn_pool *pool; /* splits large instructions; NULL: one thread */
     bool stochastic_rounding;
     uint64_t seed;          /* of stochastic rounding and of the generators' start state */
+    bool mx_scale_v03;      /* quantize_mx scales as NKI 0.3 did: half as large as since 0.5 */
     /* device_print: `text` is one whole print. NULL: stderr. */
     void (*print)(void *self, int core, const char *text);
     void *print_self;
@@ -43,6 +44,8 @@ const struct vtrn_wait *vtrn_core_wait(const struct vtrn_core *core);
 /* Completes the rendezvous of two blocked cores: moves sendrecv data both ways, lets both go on. FAULT: they disagree. */
 enum vtrn_status vtrn_core_meet(struct vtrn_core *a, struct vtrn_core *b);
 const struct vtrn_fault *vtrn_core_fault(const struct vtrn_core *core);
+/* The message of the last error that was not a fault of the emulated machine (no memory, an input without data). */
+const char *vtrn_core_error(const struct vtrn_core *core);
 const struct vtrn_counters *vtrn_core_counters(const struct vtrn_core *core);
 /* Value of a virtual register. */
 int32_t vtrn_core_register(const struct vtrn_core *core, uint32_t reg);

@@ -4,8 +4,7 @@
 #include "exec/exec.h"
 
 enum { EXEC_FREE_DIMS = VTRN_AP_DIMS, EXEC_ROW_MAX = 2048 /* fp32 elements of one scratch row block */ };
-/* Scratch of a thread for the tensor engine behind kern's own: a slice of the moving operand, a staging tile, MX scales. */
-enum { EXEC_PE_MOVING_BYTES = 256 << 10, EXEC_PE_STAGING_BYTES = 256 << 10, EXEC_PE_SCALE_BYTES = 64 << 10 };
+enum { EXEC_LANES = 128 /* partitions of an engine */, EXEC_STAGED_MAX = 4 };
 
 /* An operand after its dynamic parts are known: host addresses, strides in bytes, free dimensions merged where they are
  * contiguous. For HBM operands (DMA) dim[0] of the pattern is treated as "partitions" too. */
@@ -40,6 +39,12 @@ struct exec_loop {
     int64_t value, upper, step;
 };
 
+/* The tensors that each instruction is the last to use: tensor[start[pc]] .. tensor[start[pc + 1] - 1] (exec.c). */
+struct exec_releases {
+    uint32_t *start, *tensor;
+    uint32_t insts, tensors; /* of the program when it was made; insts 0: not made */
+};
+
 struct vtrn_core {
     const struct vtrn_prog *prog;
     struct vtrn_mem *mem;
@@ -59,7 +64,16 @@ struct vtrn_core {
     struct vtrn_wait wait;
     bool waiting;
     bool release; /* of the run that goes on: see vtrn_core_run */
-    struct vtrn_buf index_space; /* row_offset and elem_offset arrays of the current instruction */
+    struct exec_releases releases;
+    uint32_t *declared;   /* this core's on-chip tensors since the last rewind, in order of `born` */
+    uint32_t declareds, declared_capacity;
+    uint32_t tensor_seen; /* tensors of the program below this were looked at for `declared` */
+    struct vtrn_error err;   /* why a status other than FAULT was returned */
+    struct vtrn_buf index_space; /* row_offset and elem_offset arrays of the current instruction: see exec_index_space */
+    struct vtrn_arena index_more;
+    size_t index_wanted;
+    void *staged[EXEC_STAGED_MAX]; /* copies of sources that overlap the destination, for the current instruction */
+    int stageds;
     uint8_t *scratch;        /* threads * scratch_bytes, 64-byte aligned */
     size_t scratch_bytes;
     struct vtrn_inst inst;   /* the one being executed */
@@ -75,11 +89,14 @@ typedef enum vtrn_status exec_body(struct vtrn_core *core, const struct vtrn_ins
 #undef OP
 #undef GONE
 
+/* Scratch that the tensor engine's bodies need per thread (pe.c). */
+size_t exec_pe_scratch_bytes(const struct vtrn_kern *kern);
 /* Counts the instruction being executed as done, returns operands to the pool, moves on (the step loop; a rendezvous). */
 void exec_retire(struct vtrn_core *core);
 /* Records a fault of the instruction being executed and returns VTRN_FAULT. */
 enum vtrn_status exec_fault(struct vtrn_core *core, enum vtrn_fault_reason reason, const char *fmt, ...) VTRN_PRINTF(3, 4);
-/* Store, dynamic offsets, bounds. `access` is VTRN_READ, VTRN_WRITE (all of the view will be overwritten) or both. */
+/* Store, dynamic offsets, bounds. `access` is VTRN_READ, VTRN_WRITE (all of the view will be overwritten) or both. Resolve
+ * what is read before what is written: a tensor's first write takes its poison away. */
 enum vtrn_status exec_resolve(struct vtrn_core *core, const struct vtrn_ap *ap, int access, struct exec_view *view_out);
 /* Space for `count` offsets (row_offset, elem_offset), valid until the instruction ends: later calls do not move it.
  * NULL: no memory. */
@@ -94,7 +111,8 @@ int64_t exec_reg_value(const struct vtrn_core *core, const struct vtrn_value *va
 void exec_set_reg(struct vtrn_core *core, uint32_t reg, int32_t value);
 
 /* ---- rows: a block is `np` partitions from p0 by elements [i0, i0+n) of each, packed row after row ---- */
-/* fp32 values of a block. Returns a direct pointer into the tensor when it is fp32, contiguous and np is 1, else `scratch`. */
+/* fp32 values of a block. Returns a direct pointer into the tensor when it is fp32 and the block is adjacent in memory
+ * (one contiguous partition, or whole partitions back to back), else `scratch`. */
 const float *exec_load_f32(const struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0,
                            int64_t n, float *scratch);
 /* Where to compute a block that will be stored: direct pointer under the same conditions, else `scratch`. */
@@ -102,11 +120,33 @@ float *exec_out_f32(const struct exec_view *view, int64_t p0, int64_t np, int64_
 /* Converts and stores a block computed in `values` (nothing to do when `values` is the direct pointer). */
 void exec_store_f32(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
                     const float *values);
-/* Raw elements (no conversion), packed; elem_bytes of the view. */
+/* Raw elements (no conversion), packed; elem_bytes of the view. exec_load_raw may return a direct pointer; exec_pack_raw
+ * always fills `out`. */
+void exec_pack_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, void *out);
 const void *exec_load_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, void *scratch);
 void exec_store_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, const void *values);
 /* Address of element i of partition p (slow path, any pattern). */
 uint8_t *exec_elem(const struct exec_view *view, int64_t p, int64_t i);
+
+/* Partitions of a block when it is computed `elems` at a time: 1 where a partition alone is worth a kernel call. `direct`:
+ * some operand can be used where it is, if the block is a single partition. */
+static inline int64_t exec_block_parts(int64_t elems, bool direct)
+{
+    if (elems >= EXEC_ROW_MAX || (direct && elems >= 32)) return 1;
+    return elems > 0 ? EXEC_ROW_MAX / elems : 1;
+}
+/* fp32 rows that are adjacent inside a partition, but not from one to the next. */
+static inline bool exec_row_direct(const struct exec_view *view)
+{
+    return view->dtype == VTRN_DT_F32 && view->contiguous && !view->elem_offset && view->pitch != view->elems * 4;
+}
+
+/* ---- operands that share bytes (overlap.c) ---- */
+/* Makes sure that writing dst element by element, in any order of partitions, changes no element of src that is still to be
+ * read: when they overlap otherwise than element by element, src becomes a view of a packed copy. NOMEM. */
+enum vtrn_status exec_stage(struct vtrn_core *core, const struct exec_view *dst, struct exec_view *src);
+/* The same for bodies that do not go element by element: any overlap at all makes a copy. */
+enum vtrn_status exec_stage_always(struct vtrn_core *core, const struct exec_view *dst, struct exec_view *src);
 
 /* ---- generators (rng.c) ---- */
 /* The start state follows from seed, core id and engine version. NULL: no memory. Called by vtrn_core_create. */

@@ -1,213 +1,274 @@
-/* Blocks of an operand as packed values: np partitions from p0, elements [i0, i0+n) of each.
+/* Blocks of an operand as packed values: np partitions from p0, elements [i0, i0+n) of each, row after row.
  *
  * Bodies compute on packed fp32. A wide block is one partition at a time, straight from and to the tensor where it is fp32
  * and contiguous; a narrow one gathers many partitions, so that (128,1) and (128,8) operands cost one kernel call and not
- * 128. Conversions are kern's. */
+ * 128. Conversions are kern's. Knows strides and dtypes, no instruction. */
 #include "exec/exec_int.h"
+
+enum { STAGE = EXEC_ROW_MAX, SHORT = 16 /* elements: shorter contiguous rows are packed before they are converted */ };
+
+/* ---------------------------------------------------------------- addresses */
+static inline uint8_t *row_start(const struct exec_view *view, int64_t p)
+{
+    return view->base + (view->row_offset ? view->row_offset[p] : p * view->pitch);
+}
 
 uint8_t *exec_elem(const struct exec_view *view, int64_t p, int64_t i)
 {
-    uint8_t *at = view->base + (view->row_offset ? view->row_offset[p] : p * view->pitch);
-    if (view->elem_offset) return at + view->elem_offset[(p / view->group) * view->elems + i];
+    uint8_t *at = row_start(view, p);
+
+    if (view->elem_offset) return at + view->elem_offset[p / view->group * view->elems + i];
     for (int d = view->ndim - 1; d >= 0; d--) {
-        at += (i % view->dim[d].count) * view->dim[d].stride;
+        at += i % view->dim[d].count * view->dim[d].stride;
         i /= view->dim[d].count;
     }
     return at;
 }
 
-static uint8_t *row_start(const struct exec_view *view, int64_t p)
+/* A whole block that is adjacent in memory: a stretch of one contiguous partition, or whole partitions back to back. */
+static inline uint8_t *direct(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n)
 {
-    return view->base + (view->row_offset ? view->row_offset[p] : p * view->pitch);
+    if (!view->contiguous || view->elem_offset) return NULL;
+    if (np == 1) return row_start(view, p0) + i0 * view->elem_bytes;
+    if (view->row_offset || n != view->elems || view->pitch != (ptrdiff_t)n * view->elem_bytes) return NULL;
+    return view->base + p0 * view->pitch;
 }
 
-/* ---- strided copies of whole elements ---- */
-
-#define GATHER(type) \
-    do { \
-        type *out = to; \
-        for (int64_t i = 0; i < n; i++) memcpy(&out[i], from + i * stride, sizeof(type)); \
-    } while (0)
-#define SCATTER(type) \
-    do { \
-        const type *in = from; \
-        for (int64_t i = 0; i < n; i++) memcpy(to + i * stride, &in[i], sizeof(type)); \
-    } while (0)
-
-static void gather_run(void *to, const uint8_t *from, ptrdiff_t stride, int64_t n, int size)
+/* ---------------------------------------------------------------- strided copies of whole elements */
+static inline void gather_run(uint8_t *to, const uint8_t *from, ptrdiff_t stride, int64_t n, int size)
 {
-    if (stride == size) memcpy(to, from, (size_t)(n * size));
-    else if (size == 4) GATHER(uint32_t);
-    else if (size == 2) GATHER(uint16_t);
-    else GATHER(uint8_t);
+    if (stride == size) {
+        memcpy(to, from, (size_t)n * (size_t)size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        for (; n > 0; n--, to += 1, from += stride) *to = *from;
+        break;
+    case 2:
+        for (; n > 0; n--, to += 2, from += stride) memcpy(to, from, 2);
+        break;
+    default:
+        for (; n > 0; n--, to += 4, from += stride) memcpy(to, from, 4);
+    }
 }
 
-static void scatter_run(uint8_t *to, const void *from, ptrdiff_t stride, int64_t n, int size)
+static inline void scatter_run(uint8_t *to, const uint8_t *from, ptrdiff_t stride, int64_t n, int size)
 {
-    if (stride == size) memcpy(to, from, (size_t)(n * size));
-    else if (size == 4) SCATTER(uint32_t);
-    else if (size == 2) SCATTER(uint16_t);
-    else SCATTER(uint8_t);
+    if (stride == size) {
+        memcpy(to, from, (size_t)n * (size_t)size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        for (; n > 0; n--, to += stride, from += 1) *to = *from;
+        break;
+    case 2:
+        for (; n > 0; n--, to += stride, from += 2) memcpy(to, from, 2);
+        break;
+    default:
+        for (; n > 0; n--, to += stride, from += 4) memcpy(to, from, 4);
+    }
 }
 
-/* Elements [i0, i0+n) of one partition, cut into runs along the innermost dimension. */
-static void row_runs(const struct exec_view *view, int64_t p, int64_t i0, int64_t n, void *packed, bool store)
+static inline void move_run(uint8_t *packed, uint8_t *at, ptrdiff_t stride, int64_t n, int size, bool store)
+{
+    if (store) scatter_run(at, packed, stride, n, size);
+    else gather_run(packed, at, stride, n, size);
+}
+
+/* Elements [i0, i0+n) of one partition in a pattern of two and more dims: runs of the innermost one, the outer ones counted
+ * on like a clock. */
+static void move_dims(const struct exec_view *view, uint8_t *row, int64_t i0, int64_t n, uint8_t *packed, bool store)
+{
+    int last = view->ndim - 1, size = view->elem_bytes;
+    int64_t index[EXEC_FREE_DIMS], run;
+    uint8_t *at = row;
+
+    for (int d = last; d >= 0; d--) {
+        index[d] = i0 % view->dim[d].count;
+        i0 /= view->dim[d].count;
+        at += index[d] * view->dim[d].stride;
+    }
+    for (;;) {
+        run = view->dim[last].count - index[last];
+        if (run > n) run = n;
+        move_run(packed, at, view->dim[last].stride, run, size, store);
+        n -= run;
+        if (n <= 0) return;
+        packed += run * size;
+        at -= index[last] * view->dim[last].stride;
+        index[last] = 0;
+        for (int d = last - 1; d >= 0; d--) {
+            at += view->dim[d].stride;
+            if (++index[d] < view->dim[d].count) break;
+            at -= view->dim[d].count * view->dim[d].stride;
+            index[d] = 0;
+        }
+    }
+}
+
+static void move_indirect(const struct exec_view *view, int64_t p, int64_t i0, int64_t n, uint8_t *packed, bool store)
 {
     int size = view->elem_bytes;
-    uint8_t *out = packed;
-    if (view->ndim <= 1 && !view->elem_offset) {
-        ptrdiff_t stride = view->ndim ? view->dim[0].stride : size;
-        uint8_t *at = row_start(view, p) + i0 * stride;
-        if (store) scatter_run(at, out, stride, n, size);
-        else gather_run(out, at, stride, n, size);
-        return;
-    }
-    int64_t inner = view->elem_offset ? 1 : view->dim[view->ndim - 1].count;
-    ptrdiff_t stride = view->elem_offset ? size : view->dim[view->ndim - 1].stride;
-    while (n > 0) {
-        int64_t run = inner - i0 % inner;
-        if (run > n) run = n;
-        uint8_t *at = exec_elem(view, p, i0);
-        if (store) scatter_run(at, out, stride, run, size);
-        else gather_run(out, at, stride, run, size);
-        out += run * size;
-        i0 += run;
-        n -= run;
-    }
+
+    for (int64_t i = i0; i < i0 + n; i++, packed += size) move_run(packed, exec_elem(view, p, i), size, 1, size, store);
 }
 
-/* Partitions follow each other like elements of one run: a packed (P,1) column, or whole packed rows. */
-static bool one_run(const struct exec_view *view, int64_t i0, int64_t n, ptrdiff_t *stride_out)
+static void move_block(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, uint8_t *packed, bool store)
 {
-    if (view->row_offset || view->elem_offset) return false;
-    if (n == 1 && (i0 == 0 || view->ndim == 1)) {
-        *stride_out = view->pitch;
-        return true;
+    int size = view->elem_bytes;
+    ptrdiff_t stride = view->ndim ? view->dim[0].stride : size, bytes = (ptrdiff_t)n * size;
+    uint8_t *at;
+
+    if (view->elem_offset) {
+        for (int64_t p = p0; p < p0 + np; p++, packed += bytes) move_indirect(view, p, i0, n, packed, store);
+    } else if ((at = direct(view, p0, np, i0, n)) != NULL) {
+        move_run(packed, at, size, np * n, size, store);
+    } else if (view->ndim <= 1 && n == 1 && !view->row_offset) { /* a column: the partitions are the run */
+        move_run(packed, view->base + p0 * view->pitch + i0 * stride, view->pitch, np, size, store);
+    } else if (view->ndim <= 1) {
+        for (int64_t p = p0; p < p0 + np; p++, packed += bytes)
+            move_run(packed, row_start(view, p) + i0 * stride, stride, n, size, store);
+    } else {
+        for (int64_t p = p0; p < p0 + np; p++, packed += bytes) move_dims(view, row_start(view, p), i0, n, packed, store);
     }
-    *stride_out = view->elem_bytes;
-    return view->contiguous && i0 == 0 && n == view->elems && view->pitch == (ptrdiff_t)(n * view->elem_bytes);
 }
 
-static void block_runs(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, void *packed, bool store)
-{
-    ptrdiff_t stride;
-    if (np > 1 && one_run(view, i0, n, &stride)) {
-        uint8_t *at = row_start(view, p0) + (view->ndim ? i0 * view->dim[0].stride : 0);
-        if (store) scatter_run(at, packed, stride, np * n, view->elem_bytes);
-        else gather_run(packed, at, stride, np * n, view->elem_bytes);
-        return;
-    }
-    for (int64_t p = 0; p < np; p++)
-        row_runs(view, p0 + p, i0, n, (uint8_t *)packed + p * n * view->elem_bytes, store);
-}
-
-/* ---- direct access ---- */
-
-static uint8_t *direct(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n)
-{
-    ptrdiff_t stride;
-    if (view->elem_offset) return NULL;
-    if (np == 1) return view->contiguous ? row_start(view, p0) + i0 * view->elem_bytes : NULL;
-    return one_run(view, i0, n, &stride) && stride == view->elem_bytes ? row_start(view, p0) : NULL;
-}
-
+/* ---------------------------------------------------------------- raw elements */
 const void *exec_load_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, void *scratch)
 {
     const uint8_t *at = direct(view, p0, np, i0, n);
+
     if (at) return at;
-    block_runs(view, p0, np, i0, n, scratch, false);
+    move_block(view, p0, np, i0, n, scratch, false);
     return scratch;
+}
+
+void exec_pack_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, void *out)
+{
+    move_block(view, p0, np, i0, n, out, false);
 }
 
 void exec_store_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, const void *values)
 {
-    block_runs(view, p0, np, i0, n, (void *)(uintptr_t)values, true);
+    if (values == direct(view, p0, np, i0, n)) return; /* in place */
+    move_block(view, p0, np, i0, n, (uint8_t *)(uintptr_t)values, true); /* only read: stored from there */
 }
 
-/* ---- fp32 values: raw elements pass through the upper half of a staging area of 4-byte elements ---- */
+/* ---------------------------------------------------------------- fp32 values */
+/* How a block of narrow or strided elements is cut so that a piece fits STAGE elements: whole partitions, or part of one. */
+struct piece {
+    int64_t np, n;
+};
+static inline struct piece cut(int64_t np, int64_t n)
+{
+    struct piece piece = { 1, n < STAGE ? n : STAGE };
 
-enum { STAGE = 1024 };
+    if (n > 0 && n < STAGE) piece.np = STAGE / n < np ? STAGE / n : np;
+    return piece;
+}
+
+static void load_pieces(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, float *out,
+                        void (*load)(float *, const void *, size_t))
+{
+    _Alignas(64) uint8_t stage[STAGE * 4];
+    struct piece piece = cut(np, n);
+
+    for (int64_t p = 0; p < np; p += piece.np) {
+        int64_t rows = np - p < piece.np ? np - p : piece.np;
+
+        for (int64_t i = 0; i < n; i += piece.n) {
+            int64_t count = n - i < piece.n ? n - i : piece.n;
+
+            move_block(view, p0 + p, rows, i0 + i, count, stage, false);
+            load(out + p * n + i, stage, (size_t)(rows * count));
+        }
+    }
+}
 
 const float *exec_load_f32(const struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0,
                            int64_t n, float *scratch)
 {
     const uint8_t *at = direct(view, p0, np, i0, n);
+    void (*load)(float *, const void *, size_t);
+
     if (view->dtype == VTRN_DT_F32) {
         if (at) return (const float *)(const void *)at;
-        block_runs(view, p0, np, i0, n, scratch, false);
+        move_block(view, p0, np, i0, n, (uint8_t *)scratch, false);
         return scratch;
     }
-    void (*load)(float *, const void *, size_t) = core->kern->load[view->dtype];
+    load = core->kern->load[view->dtype];
     if (at) {
         load(scratch, at, (size_t)(np * n));
-        return scratch;
-    }
-    if (np > 1 && np * n <= STAGE) {
-        uint32_t stage[STAGE];
-        block_runs(view, p0, np, i0, n, stage, false);
-        load(scratch, stage, (size_t)(np * n));
-        return scratch;
-    }
-    for (int64_t p = 0; p < np; p++) {
-        uint8_t *row = view->contiguous && !view->elem_offset ? row_start(view, p0 + p) + i0 * view->elem_bytes : NULL;
-        for (int64_t i = 0; i < n; i += row ? n : STAGE) {
-            uint32_t stage[STAGE];
-            int64_t m = row || n - i < STAGE ? n - i : STAGE;
-            if (!row) row_runs(view, p0 + p, i0 + i, m, stage, false);
-            load(scratch + p * n + i, row ? (const void *)row : stage, (size_t)m);
-        }
+    } else if (view->contiguous && !view->elem_offset && n >= SHORT) {
+        for (int64_t p = 0; p < np; p++) load(scratch + p * n, row_start(view, p0 + p) + i0 * view->elem_bytes, (size_t)n);
+    } else {
+        load_pieces(view, p0, np, i0, n, scratch, load);
     }
     return scratch;
 }
 
 float *exec_out_f32(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, float *scratch)
 {
-    if (view->dtype != VTRN_DT_F32) return scratch;
-    uint8_t *at = direct(view, p0, np, i0, n);
+    uint8_t *at = view->dtype == VTRN_DT_F32 ? direct(view, p0, np, i0, n) : NULL;
+
     return at ? (float *)(void *)at : scratch;
 }
 
-static void convert(struct vtrn_core *core, const struct exec_view *view, int64_t p, int64_t i, void *to, const float *from,
-                    int64_t n)
+/* Rounded by chance: partition by partition, because the random words are a function of partition and element. */
+static void store_stochastic(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
+                             const float *values)
 {
-    if (!core->options.stochastic_rounding || !core->kern->store_sr[view->dtype]) {
-        core->kern->store[view->dtype](to, from, (size_t)n);
-        return;
-    }
-    uint32_t random[STAGE];
-    for (int64_t done = 0; done < n; done += STAGE) {
-        int64_t m = n - done < STAGE ? n - done : STAGE;
-        exec_rng_rounding(core, p, i + done, random, (size_t)m);
-        core->kern->store_sr[view->dtype]((uint8_t *)to + done * view->elem_bytes, from + done, random, (size_t)m);
+    uint32_t word[STAGE];
+    _Alignas(64) uint8_t stage[STAGE * 4];
+
+    for (int64_t p = 0; p < np; p++)
+        for (int64_t i = 0; i < n; i += STAGE) {
+            int64_t count = n - i < STAGE ? n - i : STAGE;
+
+            exec_rng_rounding(core, p0 + p, i0 + i, word, (size_t)count);
+            core->kern->store_sr[view->dtype](stage, values + p * n + i, word, (size_t)count);
+            move_block(view, p0 + p, 1, i0 + i, count, stage, true);
+        }
+}
+
+static void store_pieces(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, const float *values,
+                         void (*store)(void *, const float *, size_t))
+{
+    _Alignas(64) uint8_t stage[STAGE * 4];
+    struct piece piece = cut(np, n);
+
+    for (int64_t p = 0; p < np; p += piece.np) {
+        int64_t rows = np - p < piece.np ? np - p : piece.np;
+
+        for (int64_t i = 0; i < n; i += piece.n) {
+            int64_t count = n - i < piece.n ? n - i : piece.n;
+
+            store(stage, values + p * n + i, (size_t)(rows * count));
+            move_block(view, p0 + p, rows, i0 + i, count, stage, true);
+        }
     }
 }
 
 void exec_store_f32(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
                     const float *values)
 {
+    uint8_t *at = direct(view, p0, np, i0, n);
+    void (*store)(void *, const float *, size_t);
+
     if (view->dtype == VTRN_DT_F32) {
-        if ((const uint8_t *)values != direct(view, p0, np, i0, n)) block_runs(view, p0, np, i0, n, (void *)(uintptr_t)values, true);
+        if ((const uint8_t *)values != at) move_block(view, p0, np, i0, n, (uint8_t *)(uintptr_t)values, true);
         return;
     }
-    bool plain = !core->options.stochastic_rounding;
-    uint8_t *at = plain ? direct(view, p0, np, i0, n) : NULL;
-    if (at) {
-        core->kern->store[view->dtype](at, values, (size_t)(np * n));
-        return;
-    }
-    if (plain && np > 1 && np * n <= STAGE) {
-        uint32_t stage[STAGE];
-        core->kern->store[view->dtype](stage, values, (size_t)(np * n));
-        block_runs(view, p0, np, i0, n, stage, true);
-        return;
-    }
-    for (int64_t p = 0; p < np; p++) {
-        uint8_t *row = view->contiguous && !view->elem_offset ? row_start(view, p0 + p) + i0 * view->elem_bytes : NULL;
-        for (int64_t i = 0; i < n; i += row ? n : STAGE) {
-            uint32_t stage[STAGE];
-            int64_t m = row || n - i < STAGE ? n - i : STAGE;
-            convert(core, view, p0 + p, i0 + i, row ? (void *)row : stage, values + p * n + i, m);
-            if (!row) row_runs(view, p0 + p, i0 + i, m, stage, true);
-        }
+    store = core->kern->store[view->dtype];
+    if (VTRN_UNLIKELY(core->options.stochastic_rounding && core->kern->store_sr[view->dtype])) {
+        store_stochastic(core, view, p0, np, i0, n, values);
+    } else if (at) {
+        store(at, values, (size_t)(np * n));
+    } else if (view->contiguous && !view->elem_offset && n >= SHORT) {
+        for (int64_t p = 0; p < np; p++) store(row_start(view, p0 + p) + i0 * view->elem_bytes, values + p * n, (size_t)n);
+    } else {
+        store_pieces(view, p0, np, i0, n, values, store);
     }
 }
