@@ -524,7 +524,7 @@ static void say_target_tables(struct doc *doc)
         }
         say(doc, "\n");
     }
-    say(doc, "\nThe letters in the sources are explained at the head of `src/arch/gen*.def`.\n\n");
+    say(doc, "\nThe letters in the sources are explained in `src/arch/sources.def`.\n\n");
     for (int i = 0; (arch = vtrn_arch_list(i)) != NULL; i++) {
         const struct vtrn_arch *before = i ? vtrn_arch_list(i - 1) : NULL;
 

@@ -44,6 +44,11 @@ VTRN_API int vtrn_target_count(void);
 /* Targets are numbered from 0; INVALID: no such target. */
 VTRN_API enum vtrn_status vtrn_target_get(int target, struct vtrn_target_info *info, size_t info_size);
 VTRN_API enum vtrn_status vtrn_target_fact(int target, int fact, struct vtrn_fact_info *info, size_t info_size);
+/* What the letters in the sources stand for ("A3": which document); false past the end. */
+struct vtrn_source_info {
+    const char *letters, *document;
+};
+VTRN_API bool vtrn_source_get(int i, struct vtrn_source_info *info, size_t info_size);
 /* By any of its names: "trn2", "gen3", "v3". INVALID: err lists those that exist. */
 VTRN_API enum vtrn_status vtrn_target_find(const char *name, int *target_out, struct vtrn_error *err);
 

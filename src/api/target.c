@@ -57,6 +57,18 @@ enum vtrn_status vtrn_target_fact(int target, int fact, struct vtrn_fact_info *i
     return VTRN_OK;
 }
 
+bool vtrn_source_get(int i, struct vtrn_source_info *info, size_t info_size)
+{
+    struct vtrn_source_info full;
+    int count = 0;
+
+    while (vtrn_arch_sources[count].letters) count++;
+    if (i < 0 || i >= count) return false;
+    full = (struct vtrn_source_info){ vtrn_arch_sources[i].letters, vtrn_arch_sources[i].document };
+    api_give(info, info_size, &full, sizeof full);
+    return true;
+}
+
 enum vtrn_status vtrn_target_find(const char *name, int *target_out, struct vtrn_error *err)
 {
     const struct vtrn_arch *wanted = vtrn_arch_find(name);

@@ -50,6 +50,13 @@ static const struct vtrn_arch trn3 = { .name = "gen4", .chip = "trn3", .doc = "T
 };
 #undef SIZE
 
+const struct vtrn_arch_source vtrn_arch_sources[] = {
+#define SOURCE(letters, document) { letters, document },
+#include "arch/sources.def"
+#undef SOURCE
+    { NULL, NULL },
+};
+
 const struct vtrn_arch *vtrn_arch_list(int i)
 {
     static const struct vtrn_arch *const list[] = { &trn1, &inf2, &trn2, &trn3 };

@@ -47,6 +47,11 @@ struct vtrn_arch {
 #undef FIELD
     const struct vtrn_arch_fact *facts; /* the same numbers with basis and source; ends with name NULL */
 };
+/* What the letters in a fact's source stand for; ends with letters NULL. */
+struct vtrn_arch_source {
+    const char *letters, *document;
+};
+extern const struct vtrn_arch_source vtrn_arch_sources[];
 /* "trn2", "gen3", "inf2", "trn1", "v3", ...; NULL: unknown. */
 const struct vtrn_arch *vtrn_arch_find(const char *target);
 /* i-th chip in order trn1, inf2, trn2, trn3; NULL past the end. */

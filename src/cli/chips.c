@@ -95,6 +95,27 @@ static json_t *facts_json(const struct vtrn_target_info *info, int target)
                      "nc_version", info->nc_version, "facts", facts);
 }
 
+/* Whether a fact of this chip names the source: its letters as a whole word. */
+static bool names_source(int target, const char *letters)
+{
+    size_t length = strlen(letters);
+    struct vtrn_fact_info fact;
+
+    for (int i = 0; vtrn_target_fact(target, i, &fact, sizeof fact) == VTRN_OK; i++)
+        for (const char *at = fact.source; (at = strstr(at, letters)) != NULL; at++)
+            if ((at == fact.source || strchr(" ;,(", at[-1])) && (!at[length] || strchr(" :;,)", at[length]))) return true;
+    return false;
+}
+
+static void print_sources(int target)
+{
+    struct vtrn_source_info source;
+
+    printf("\nsources:\n");
+    for (int i = 0; vtrn_source_get(i, &source, sizeof source); i++)
+        if (names_source(target, source.letters)) printf("  %-4s %s\n", source.letters, source.document);
+}
+
 static enum vtrn_status print_facts(const struct vtrn_target_info *info, int target)
 {
     static const struct vtrn_column columns[] = { { "fact", VTRN_COLUMN_TEXT },
@@ -114,6 +135,7 @@ static enum vtrn_status print_facts(const struct vtrn_target_info *info, int tar
         vtrn_table_row(table, fact.doc, value, fact.basis, fact.source);
     }
     status = vtrn_table_print(table, stdout);
+    if (status == VTRN_OK) print_sources(target);
     vtrn_table_destroy(table);
     return status;
 }

@@ -34,6 +34,6 @@ enum vtrn_status vtrn_json_print(json_t *value, FILE *out);
 
 /* "1,234,567"; `out` holds at least 32 bytes. */
 void vtrn_count_text(int64_t value, char *out);
-/* "96 GiB", "2,048 B": the largest unit that is exact, else one decimal; `out` holds at least 32 bytes. */
+/* "96 GiB", "212,984 B": the largest unit that is exact; long numbers with one decimal. `out` holds at least 32 bytes. */
 void vtrn_bytes_text(int64_t value, char *out);
 #endif

@@ -108,7 +108,7 @@ void vtrn_bytes_text(int64_t value, char *out)
         whole /= 1024;
         u++;
     }
-    if (whole < 10240 || u == 5) { /* exact in this unit, and short */
+    if (whole < 10240 || u == 5 || value < 10 << 20) { /* exact in this unit, and short enough to read */
         vtrn_count_text(whole, out);
         snprintf(out + strlen(out), 8, " %s", unit[u]);
     } else {
