@@ -6,8 +6,6 @@
  * Knows the position of the core and its registers; of memory only the one element of register_load and register_store. */
 #include "exec/walk_int.h"
 
-enum { POLL_TURNS = 64 };
-
 /* Does: sets a register to an integer or to another register's value.
  * Rounding: none; integers keep their low 32 bits.
  * Faults: none.
@@ -178,9 +176,6 @@ enum vtrn_status vtrn_exec_loop_end(struct vtrn_core *core, const struct vtrn_in
 {
     (void)inst;
     if (core->loops == 0) return exec_fault(core, VTRN_FAULT_LOOP, "loop_end without a loop");
-    /* Before anything changes, so that the run can go on from here. */
-    if (core->options.interrupt && ++core->turns % POLL_TURNS == 0 && core->options.interrupt(core->options.interrupt_self))
-        return VTRN_INTERRUPTED;
     struct exec_loop *loop = &core->loop[core->loops - 1];
     bool again;
     if (loop->is_while) {

@@ -176,37 +176,37 @@ static void convert_walk(struct vtrn_core *core, const struct exec_walk *dst, co
 }
 
 /* ---- copies whose sides share bytes: src is packed first, so that it is read before any of it is written ---- */
+static void copy_walk(struct vtrn_core *core, const struct exec_walk *dst, const struct exec_walk *src)
+{
+    if (dst->dtype == src->dtype) exec_copy_raw(core, dst, src);
+    else convert_walk(core, dst, src);
+}
+
+/* The packed copy keeps the rows of src apart where some do not take part: those must not be written. */
+static enum vtrn_status keep_rows(struct vtrn_core *core, const struct exec_walk *src, struct exec_walk *packed)
+{
+    int64_t *start = exec_index_space(core, src->rows);
+    VTRN_FAIL_IF(!start, &core->err, VTRN_NOMEM, "no memory for %lld row offsets", (long long)src->rows);
+    for (int64_t row = 0; row < src->rows; row++)
+        start[row] = src->row_offset[row] < 0 ? -1 : row * src->row_elems * src->elem_bytes;
+    exec_walk_packed(packed, packed->base, src->row_elems, src->dtype, src->elem_bytes);
+    packed->row_offset = start;
+    packed->rows = src->rows;
+    packed->elems = src->elems;
+    return VTRN_OK;
+}
+
 static enum vtrn_status copy_staged(struct vtrn_core *core, const struct exec_walk *dst, const struct exec_walk *src)
 {
     struct exec_walk packed;
-    size_t size_bytes;
-    if (!vtrn_mul_size((size_t)src->elems, src->elem_bytes, &size_bytes)) return VTRN_LIMIT;
-    void *bytes = vtrn_alloc_aligned(size_bytes, 64);
+    enum vtrn_status status = VTRN_OK;
+    void *bytes = exec_walk_alloc(core, src, &packed);
     if (!bytes) return VTRN_NOMEM;
-    exec_walk_packed(&packed, bytes, src->elems, src->dtype, src->elem_bytes);
-    if (src->row_offset) { /* keep the rows apart: those that do not take part must not be written */
-        int64_t *start = malloc((size_t)src->rows * sizeof *start);
-        if (!start) {
-            vtrn_free_aligned(bytes);
-            return VTRN_NOMEM;
-        }
-        for (int64_t row = 0; row < src->rows; row++)
-            start[row] = src->row_offset[row] < 0 ? -1 : row * src->row_elems * src->elem_bytes;
-        exec_copy_raw(core, &packed, src);
-        exec_walk_packed(&packed, bytes, src->row_elems, src->dtype, src->elem_bytes);
-        packed.row_offset = start;
-        packed.rows = src->rows;
-        packed.elems = src->elems;
-        if (dst->dtype == src->dtype) exec_copy_raw(core, dst, &packed);
-        else convert_walk(core, dst, &packed);
-        free(start);
-    } else {
-        exec_copy_raw(core, &packed, src);
-        if (dst->dtype == src->dtype) exec_copy_raw(core, dst, &packed);
-        else convert_walk(core, dst, &packed);
-    }
+    exec_copy_raw(core, &packed, src);
+    if (src->row_offset) status = keep_rows(core, src, &packed);
+    if (status == VTRN_OK) copy_walk(core, dst, &packed);
     vtrn_free_aligned(bytes);
-    return VTRN_OK;
+    return status;
 }
 
 enum vtrn_status exec_copy(struct vtrn_core *core, const struct exec_walk *dst, const struct exec_walk *src)
@@ -214,7 +214,6 @@ enum vtrn_status exec_copy(struct vtrn_core *core, const struct exec_walk *dst, 
     if (src->elems == 0) return VTRN_OK;
     if (dst->dtype == src->dtype && exec_walk_same(dst, src)) return VTRN_OK;
     if (exec_walk_overlap(dst, src)) return copy_staged(core, dst, src);
-    if (dst->dtype == src->dtype) exec_copy_raw(core, dst, src);
-    else convert_walk(core, dst, src);
+    copy_walk(core, dst, src);
     return VTRN_OK;
 }

@@ -120,12 +120,9 @@ static enum vtrn_status transpose_gathered(struct vtrn_core *core, const struct 
                                            const struct exec_walk *to, const int *axes)
 {
     struct exec_walk rows, packed, turned;
-    size_t size_bytes;
     exec_walk_view(&rows, src);
-    if (!vtrn_mul_size((size_t)rows.elems, rows.elem_bytes, &size_bytes)) return VTRN_LIMIT;
-    void *bytes = vtrn_alloc_aligned(size_bytes, 64);
+    void *bytes = exec_walk_alloc(core, &rows, &packed);
     if (!bytes) return VTRN_NOMEM;
-    exec_walk_packed(&packed, bytes, rows.elems, rows.dtype, rows.elem_bytes);
     packed_axes(&turned, ap, bytes, src, axes);
     if (any_row_skipped(src)) exec_copy_raw(core, &turned, to);
     exec_copy_raw(core, &packed, &rows);

@@ -70,11 +70,8 @@ static void add_all(const struct sum *sum)
 static enum vtrn_status add_staged(struct sum *sum)
 {
     struct exec_walk dst = sum->dst;
-    size_t size_bytes;
-    if (!vtrn_mul_size((size_t)dst.elems, dst.elem_bytes, &size_bytes)) return VTRN_LIMIT;
-    void *bytes = vtrn_alloc_aligned(size_bytes, 64);
+    void *bytes = exec_walk_alloc(sum->core, &dst, &sum->dst);
     if (!bytes) return VTRN_NOMEM;
-    exec_walk_packed(&sum->dst, bytes, dst.elems, dst.dtype, dst.elem_bytes);
     add_all(sum);
     exec_copy_raw(sum->core, &dst, &sum->dst);
     vtrn_free_aligned(bytes);

@@ -54,7 +54,6 @@ struct vtrn_core {
     uint32_t pc;
     struct exec_loop loop[16];
     int loops;
-    uint32_t turns; /* of loops, for polling options.interrupt */
     int32_t *reg; /* virtual registers, grows with prog->registers */
     uint32_t regs;
     float act_acc[128], vec_acc[128]; /* accumulators of the scalar and the vector engine, one per partition */

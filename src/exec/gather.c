@@ -7,30 +7,24 @@
 
 enum { GROUP = 16, INDEX_MAX = 4096 /* indices of one group, nki.isa.local_gather */, BLOCK = 2048 };
 
-/* Rows of a source: in place where they are contiguous and nothing else is written there, else copied. */
+/* Rows of a source: in place where they are contiguous, else packed into `bytes`. */
 struct row_reader {
     const struct exec_view *view;
-    bool copy;
     uint8_t *bytes; /* one row; NULL: rows are read in place */
 };
 
-static enum vtrn_status open_rows(struct row_reader *reader, const struct exec_view *src, const struct exec_view *dst)
+static enum vtrn_status open_rows(struct vtrn_core *core, struct row_reader *reader, const struct exec_view *src)
 {
-    struct exec_walk src_walk, dst_walk;
-    exec_walk_view(&src_walk, src);
-    exec_walk_view(&dst_walk, dst);
     reader->view = src;
-    reader->copy = !src->contiguous || exec_walk_overlap(&src_walk, &dst_walk);
-    reader->bytes = reader->copy ? malloc((size_t)src->elems * src->elem_bytes) : NULL;
-    return reader->copy && !reader->bytes ? VTRN_NOMEM : VTRN_OK;
+    reader->bytes = src->contiguous ? NULL : malloc((size_t)src->elems * src->elem_bytes);
+    VTRN_FAIL_IF(!src->contiguous && !reader->bytes, &core->err, VTRN_NOMEM, "no memory for a row of %lld elements",
+                 (long long)src->elems);
+    return VTRN_OK;
 }
 
 static const uint8_t *read_row(const struct row_reader *reader, int64_t p)
 {
-    if (!reader->copy) return exec_elem(reader->view, p, 0);
-    const void *row = exec_load_raw(reader->view, p, 1, 0, reader->view->elems, reader->bytes);
-    if (row != reader->bytes) memcpy(reader->bytes, row, (size_t)reader->view->elems * reader->view->elem_bytes);
-    return reader->bytes;
+    return exec_load_raw(reader->view, p, 1, 0, reader->view->elems, reader->bytes);
 }
 
 static void pick(void *out, const uint8_t *row, const uint32_t *index, int64_t n, int bytes)
@@ -114,7 +108,8 @@ enum vtrn_status vtrn_exec_local_gather(struct vtrn_core *core, const struct vtr
                           "partitions", (long long)dst.parts, (long long)dst.elems, (long long)valid, (long long)each,
                           (long long)src.parts);
     struct row_reader reader;
-    VTRN_TRY(open_rows(&reader, &src, &dst));
+    VTRN_TRY(exec_stage_always(core, &dst, &src));
+    VTRN_TRY(open_rows(core, &reader, &src));
     uint32_t list[8][INDEX_MAX];
     enum vtrn_status status = VTRN_OK;
     for (int64_t g = 0; g < groups && status == VTRN_OK; g++)
@@ -159,7 +154,9 @@ enum vtrn_status vtrn_exec_nc_n_gather(struct vtrn_core *core, const struct vtrn
                           (long long)indices.parts, (long long)indices.elems, vtrn_dtypes[data.dtype].nki_name);
     VTRN_TRY(check_indices(core, &indices, data.elems));
     struct row_reader reader;
-    VTRN_TRY(open_rows(&reader, &data, &dst));
+    VTRN_TRY(exec_stage_always(core, &dst, &data));
+    VTRN_TRY(exec_stage(core, &dst, &indices));
+    VTRN_TRY(open_rows(core, &reader, &data));
     uint32_t block[BLOCK], packed[BLOCK];
     for (int64_t p = 0; p < dst.parts; p++) {
         const uint8_t *row = read_row(&reader, p);

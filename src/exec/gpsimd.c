@@ -269,6 +269,7 @@ enum vtrn_status vtrn_exec_affine_select(struct vtrn_core *core, const struct vt
     VTRN_TRY(exec_resolve(core, &arg->on_true_tile.ap, VTRN_READ, &select.on_true));
     VTRN_TRY(exec_resolve(core, &arg->dst.ap, VTRN_WRITE, &select.dst));
     VTRN_TRY(read_pattern(core, &arg->pattern, &arg->offset, &arg->channel_multiplier, select.dst.elems, &select.pattern));
+    VTRN_TRY(exec_stage(core, &select.dst, &select.on_true));
     vtrn_from_f32(select.dst.dtype, select.on_false, &select.false_bits);
     exec_for_partitions(core, select.dst.parts, select.dst.elems, select_rows, &select);
     return VTRN_OK;

@@ -44,6 +44,7 @@ enum vtrn_status vtrn_exec_tensor_partition_reduce(struct vtrn_core *core, const
     struct exec_view dst, data;
     VTRN_TRY(exec_resolve(core, &arg->data.ap, VTRN_READ, &data));
     VTRN_TRY(exec_resolve(core, &arg->dst.ap, VTRN_WRITE, &dst));
+    VTRN_TRY(exec_stage_always(core, &dst, &data));
     bool raw = reduces_raw(kern, op, data.dtype, dst.dtype);
     union {
         float f32[BLOCK];
@@ -173,6 +174,8 @@ enum vtrn_status vtrn_exec_topk(struct vtrn_core *core, const struct vtrn_inst *
         return exec_fault(core, VTRN_FAULT_VALUE, "operand src: [%lld, %lld] does not hold n = %lld elements in groups of 16 "
                           "partitions, or they are fewer than the %lld asked for", (long long)topk.src.parts,
                           (long long)topk.src.elems, (long long)topk.n, (long long)topk.k);
+    VTRN_TRY(exec_stage_always(core, &topk.val, &topk.src));
+    VTRN_TRY(exec_stage_always(core, &topk.idx, &topk.src));
     topk.value = malloc((size_t)topk.n * sizeof *topk.value);
     topk.tile = malloc((size_t)(GROUP * topk.columns) * sizeof *topk.tile);
     topk.key = malloc((size_t)topk.n * sizeof *topk.key);
@@ -181,7 +184,8 @@ enum vtrn_status vtrn_exec_topk(struct vtrn_core *core, const struct vtrn_inst *
     free(topk.value);
     free(topk.tile);
     free(topk.key);
-    return ok ? VTRN_OK : VTRN_NOMEM;
+    VTRN_FAIL_IF(!ok, &core->err, VTRN_NOMEM, "no memory for %lld keys", (long long)topk.n);
+    return VTRN_OK;
 }
 
 /* ---- nonzero_with_count ---- */
@@ -221,6 +225,7 @@ enum vtrn_status vtrn_exec_nonzero_with_count(struct vtrn_core *core, const stru
     if (dst.elems != src.elems + 1 || dst.parts != src.parts)
         return exec_fault(core, VTRN_FAULT_VALUE, "operand dst: [%lld, %lld], needs [%lld, %lld]: one element more than src",
                           (long long)dst.parts, (long long)dst.elems, (long long)src.parts, (long long)src.elems + 1);
+    VTRN_TRY(exec_stage_always(core, &dst, &src));
     /* Nonzero by the bits, but for the sign of -0. */
     uint32_t value_bits = src.dtype == VTRN_DT_F32 ? UINT32_C(0x7fffffff) : UINT32_MAX;
     for (int64_t p = 0; p < src.parts; p += GROUP) {
@@ -283,9 +288,10 @@ enum vtrn_status vtrn_exec_sequence_bounds(struct vtrn_core *core, const struct 
     if (dst.elems != 2 * ids.elems || dst.parts != ids.parts)
         return exec_fault(core, VTRN_FAULT_VALUE, "operand dst: [%lld, %lld], needs [%lld, %lld]: start and end of each element",
                           (long long)dst.parts, (long long)dst.elems, (long long)ids.parts, 2 * (long long)ids.elems);
+    VTRN_TRY(exec_stage_always(core, &dst, &ids));
     size_t n = (size_t)ids.elems;
     uint32_t *row = malloc(3 * n * sizeof *row);
-    if (!row) return VTRN_NOMEM;
+    VTRN_FAIL_IF(!row, &core->err, VTRN_NOMEM, "no memory for the bounds of %zu elements", n);
     int32_t *start = (int32_t *)(void *)(row + n), *end = start + n;
     uint32_t zero_mask = ids.dtype == VTRN_DT_F32 ? UINT32_C(0x7fffffff) : UINT32_MAX; /* -0 is padding too */
     for (int64_t p = 0; p < ids.parts; p++) {

@@ -12,15 +12,14 @@ enum { GROUP = 16, TENSOR_GROUP = 32 };
 enum vtrn_status exec_resolve_indirect(struct vtrn_core *core, const struct vtrn_ap *ap, const struct vtrn_dyn *dyn,
                                        struct exec_view *view)
 {
-    struct vtrn_error err;
-    struct vtrn_store *index = vtrn_mem_store(core->mem, core->prog, core->id, dyn->ref, &err);
-    if (!index) return err.status;
+    struct vtrn_store *index = vtrn_mem_store(core->mem, core->prog, core->id, dyn->ref, &core->err);
+    if (!index) return core->err.status;
     vtrn_store_settle(index);
     int64_t group = core->inst.engine == VTRN_ENGINE_TENSOR ? TENSOR_GROUP : GROUP;
     if (group > view->parts) group = view->parts;
     int64_t groups = (view->parts + group - 1) / group;
     int64_t *offset = exec_index_space(core, groups * view->elems);
-    if (!offset) return VTRN_NOMEM;
+    VTRN_FAIL_IF(!offset, &core->err, VTRN_NOMEM, "no memory for %lld element offsets", (long long)(groups * view->elems));
 
     int64_t bytes = view->elem_bytes, index_bytes = vtrn_dtypes[dyn->dtype].size_bytes;
     int64_t start = view->base - view->store->base - (int64_t)ap->part0 * (int64_t)view->store->pitch;

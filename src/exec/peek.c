@@ -11,7 +11,7 @@ enum vtrn_status vtrn_core_peek(struct vtrn_core *core, const struct vtrn_ap *ap
     enum vtrn_status status = exec_resolve(core, ap, VTRN_READ, &view);
     if (status != VTRN_OK) {
         if (status == VTRN_FAULT) vtrn_fail(err, status, "%s", core->fault.text);
-        else vtrn_fail(err, status, "%s", vtrn_status_text(status));
+        else vtrn_fail(err, status, "%s", core->err.text);
         core->fault = before; /* looking must not stop the core */
         return status;
     }

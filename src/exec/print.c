@@ -298,5 +298,6 @@ enum vtrn_status vtrn_exec_device_print(struct vtrn_core *core, const struct vtr
         else fputs((const char *)text.data, stderr);
     }
     vtrn_buf_fini(&text);
+    if (status != VTRN_OK) vtrn_fail(&core->err, status, "no memory for the text of a print");
     return status;
 }

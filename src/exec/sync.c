@@ -32,12 +32,8 @@ static enum vtrn_status open_packet(struct vtrn_core *core, struct packet *packe
 /* Packed copy of what a side sends. */
 static void *pack(struct vtrn_core *core, const struct exec_walk *src, struct exec_walk *packed_out)
 {
-    size_t size_bytes;
-    if (!vtrn_mul_size((size_t)src->elems, src->elem_bytes, &size_bytes)) return NULL;
-    void *bytes = vtrn_alloc_aligned(size_bytes, 64);
-    if (!bytes) return NULL;
-    exec_walk_packed(packed_out, bytes, src->elems, src->dtype, src->elem_bytes);
-    exec_copy_raw(core, packed_out, src);
+    void *bytes = exec_walk_alloc(core, src, packed_out);
+    if (bytes) exec_copy_raw(core, packed_out, src);
     return bytes;
 }
 
@@ -132,7 +128,7 @@ static enum vtrn_status exchange(struct vtrn_core *a, struct vtrn_core *b)
 {
     struct packet pa, pb;
     struct exec_walk from_a, from_b;
-    enum vtrn_status status = VTRN_NOMEM;
+    enum vtrn_status status = VTRN_NOMEM; /* told in the core's error record by exec_walk_alloc */
     VTRN_TRY(open_packet(a, &pa));
     VTRN_TRY(open_packet(b, &pb));
     if (!same_shape(&pa.src_view, &pb.dst_view)) return shape_fault(b, "the other core's src", &pa.src_view, &pb.dst_view);
@@ -168,3 +164,5 @@ enum vtrn_status vtrn_core_meet(struct vtrn_core *a, struct vtrn_core *b)
     go_on(b);
     return VTRN_OK;
 }
+
+const struct vtrn_wait *vtrn_core_wait(const struct vtrn_core *core) { return core->waiting ? &core->wait : NULL; }

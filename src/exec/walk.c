@@ -69,6 +69,19 @@ void exec_walk_packed(struct exec_walk *walk, void *bytes, int64_t elems, uint8_
     count_elems(walk);
 }
 
+void *exec_walk_alloc(struct vtrn_core *core, const struct exec_walk *like, struct exec_walk *packed_out)
+{
+    size_t size_bytes;
+    void *bytes = NULL;
+    if (vtrn_mul_size((size_t)like->elems, like->elem_bytes, &size_bytes)) bytes = vtrn_alloc_aligned(size_bytes, 64);
+    if (!bytes) {
+        vtrn_fail(&core->err, VTRN_NOMEM, "no memory for a copy of %lld elements", (long long)like->elems);
+        return NULL;
+    }
+    exec_walk_packed(packed_out, bytes, like->elems, like->dtype, like->elem_bytes);
+    return bytes;
+}
+
 /* ---- positions ---- */
 struct cursor {
     const struct exec_walk *walk;

@@ -26,6 +26,8 @@ struct exec_walk {
 void exec_walk_view(struct exec_walk *walk, const struct exec_view *view);
 void exec_walk_axes(struct exec_walk *walk, const struct vtrn_ap *ap, const struct exec_view *view, const int *axes);
 void exec_walk_packed(struct exec_walk *walk, void *bytes, int64_t elems, uint8_t dtype, uint8_t elem_bytes);
+/* New packed memory for the elements of `like`, to be freed with vtrn_free_aligned. NULL: no memory, core->err says so. */
+void *exec_walk_alloc(struct vtrn_core *core, const struct exec_walk *like, struct exec_walk *packed_out);
 /* Elements [e0, e0+n) as a walk of their own, when they are whole inner dims; false otherwise. For every e0 that is a
  * multiple of n the dims are the same and only the base differs: exec_walk_at. */
 bool exec_walk_slice(const struct exec_walk *walk, int64_t e0, int64_t n, struct exec_walk *slice_out);
