@@ -12,7 +12,8 @@ static pthread_once_t filled = PTHREAD_ONCE_INIT;
 static void fill_ref(struct vtrn_kern *kern)
 {
     kern->level = VTRN_CPU_REF;
-    vtrn_kern_ref_convert(kern);
+#define HOOK(level, group) vtrn_kern_##level##_##group(kern);
+    KERN_EACH_GROUP(HOOK, ref)
     vtrn_kern_ref_mm(kern);
 }
 

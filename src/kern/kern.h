@@ -74,7 +74,10 @@ struct vtrn_kern {
      * units of 2^-32 of that place (bits below are dropped). Overflow, inf and NaN as in store. */
     void (*store_sr[VTRN_DT_COUNT])(void *dst, const float *src, const uint32_t *random, size_t n);
 
-    /* dst = op(a, b) and dst = op(a, s) or op(s, a) (reverse); ARITH operators, fp32. NULL for BITS operators. */
+    /* dst = op(a, b) and dst = op(a, s) or op(s, a) (reverse); ARITH operators, fp32. NULL for BITS operators and AVERAGE.
+     * Unary operators look at `a` only. BYPASS copies. A NaN operand of MAXIMUM, MINIMUM, ABS_MAX, ABS_MIN, RELU gives NaN;
+     * where operands compare equal these give the second. Comparisons with NaN are 0, NOT_EQUAL 1; a NaN is not 0 to the
+     * LOGICAL ones. POWER is C's pow within 1 ulp, MOD Python's %. */
     void (*tt[VTRN_ALU_COUNT])(float *dst, const float *a, const float *b, size_t n);
     void (*ts[VTRN_ALU_COUNT])(float *dst, const float *a, float s, bool reverse, size_t n);
     /* dst = a * mul + add, rounded twice: the most frequent pair. */
@@ -87,11 +90,17 @@ struct vtrn_kern {
     void (*tt_bits[VTRN_ALU_COUNT][3])(void *dst, const void *a, const void *b, size_t n);
     void (*ts_bits[VTRN_ALU_COUNT][3])(void *dst, const void *a, uint32_t s, bool reverse, size_t n);
 
-    /* dst = f(a * scale + bias), the inner part rounded twice. Within 2 ulp of the exact function of that argument. */
+    /* dst = f(a * scale + bias), the inner part rounded twice (scale 1, bias -0 leaves `a` as it is). Within 2 ulp of the
+     * exact function of that argument, denormal results included; the sign of a zero result is not part of that. At
+     * infinities the limit (gelu, silu, mish of -inf: 0); outside of the domain (log, sqrt, rsqrt of negatives) NaN. SIN
+     * beyond +-pi: -d + d^3/6 with d = x -+ pi. SIGN of +-0 is 0. PRELU here has slope 0. */
     void (*act[VTRN_ACT_COUNT])(float *dst, const float *a, float scale, float bias, size_t n);
+    /* x < 0 ? slope * x : x, of x = a * scale + bias */
+    void (*prelu)(float *dst, const float *a, float scale, float bias, float slope, size_t n);
 
     /* acc[r] = op(...op(op(acc[r], src[r][0]), src[r][1])..., src[r][n-1]) in order, for `rows` rows `row_stride` floats
-     * apart. ADD SUBTRACT MULTIPLY MAXIMUM MINIMUM LOGICAL_* ABS_MAX ABS_MIN. */
+     * apart. ADD SUBTRACT MULTIPLY MAXIMUM MINIMUM LOGICAL_* ABS_MAX ABS_MIN. Any rows and n are fast, but few rows (under
+     * 8) go at the speed of their chain. */
     void (*reduce[VTRN_ALU_COUNT])(float *acc, const float *src, size_t row_stride, size_t rows, size_t n);
     /* BITWISE_AND BITWISE_OR BITWISE_XOR of elements of 1, 2, 4 bytes ([0], [1], [2]) into acc[r], which has the same
      * width; row_stride in elements. NULL elsewhere. */
