@@ -524,12 +524,23 @@ static void say_target_tables(struct doc *doc)
         }
         say(doc, "\n");
     }
-    say(doc, "\nThe letters in the sources are explained in `src/arch/sources.def`.\n\n");
+    say(doc, "\n");
     for (int i = 0; (arch = vtrn_arch_list(i)) != NULL; i++) {
         const struct vtrn_arch *before = i ? vtrn_arch_list(i - 1) : NULL;
 
         say_sources(doc, arch, before && before->nc_version == arch->nc_version ? before : NULL);
     }
+}
+
+static void say_source_table(struct doc *doc)
+{
+    say(doc, "## Sources\n\nWhat the letters in costs and targets stand for.\n\n| | |\n|---|---|\n");
+    for (const struct vtrn_arch_source *source = vtrn_arch_sources; source->letters; source++) {
+        say(doc, "| %s |", source->letters);
+        say_cell(doc, source->document);
+        say(doc, "\n");
+    }
+    say(doc, "\n");
 }
 
 static void write_manual(struct doc *doc)
@@ -542,8 +553,8 @@ static void write_manual(struct doc *doc)
              "correspond in row-major order. Faults are those of a run; what a static look can tell (shapes, spaces, dtypes,\n"
              "ranges, versions) is refused when the instruction is made.\n\n"
              "[Instructions](#instructions) | [Pages](#pages) | [Data types](#data-types) | [Operators](#operators) |\n"
-             "[Activation functions](#activation-functions) | [Enums](#enums) | [Targets](#targets) | [Text form](#text-form) |\n"
-             "[Wire form](#wire-form)\n\n"
+             "[Activation functions](#activation-functions) | [Enums](#enums) | [Targets](#targets) | [Sources](#sources) |\n"
+             "[Text form](#text-form) | [Wire form](#wire-form)\n\n"
              "## Instructions\n\n");
     say_index(doc);
     say(doc, "## Pages\n\n");
@@ -553,6 +564,7 @@ static void write_manual(struct doc *doc)
     say_operator_tables(doc);
     say_enum_table(doc);
     say_target_tables(doc);
+    say_source_table(doc);
     say(doc, "## Text form\n\n");
     say_head_comment(doc, "src/isa/print.c");
     say(doc, "## Wire form\n\n");

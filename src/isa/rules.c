@@ -1,7 +1,6 @@
 /* What each cost rule counts: the issue cost of an instruction in cycles of its engine's clock, as text for the manual.
  * N: elements per partition, P: partitions. The numbers are the documentation's; time/ applies them with the rates of a
- * generation. Sources: C = cost tables of the nki.isa reference up to Neuron SDK 2.26 (dropped later), A2/A3/A4 = the
- * NeuronCore-v2/v3/v4 architecture guides, SH = nki.api.shared, DMA = the NKI DMA guides; "inferred" where none says so.
+ * generation. The letters of sources are explained in arch/sources.def; "inferred" where no source says so.
  * Must not know a generation. */
 #include "isa/isa.h"
 
