@@ -138,7 +138,7 @@ static inline void vtrn_machine_options_init(struct vtrn_machine_options *option
     vtrn_machine_options_init_sized(options, sizeof *options);
 }
 
-/* Borrows the program until the machine is destroyed. `options` NULL: the defaults. */
+/* Borrows the program until the machine is destroyed. `options` NULL: the defaults. UNSUPPORTED: not replayable. */
 VTRN_API enum vtrn_status vtrn_machine_create(struct vtrn_program *program, const struct vtrn_machine_options *options,
                                               struct vtrn_machine **machine_out, struct vtrn_error *err);
 VTRN_API void vtrn_machine_destroy(struct vtrn_machine *machine); /* NULL is legal */

@@ -32,6 +32,10 @@ enum vtrn_status vtrn_machine_create(struct vtrn_program *program, const struct 
     VTRN_FAIL_IF(options && options->size_bytes >= offsetof(struct vtrn_machine_options, stochastic_rounding) &&
                      options->threads < 0,
                  err, VTRN_INVALID, "options: threads %d; 0 means all", options->threads);
+    VTRN_FAIL_IF(!program->prog->replayable, err, VTRN_UNSUPPORTED,
+                 "program %s holds for the values it was traced with only: its Python looked at values; use nl.fori_loop and "
+                 "nl.while_loop instead of Python loops over registers, and record it again",
+                 vtrn_prog_text(program->prog, program->prog->name));
     machine = calloc(1, sizeof *machine);
     VTRN_FAIL_IF(!machine, err, VTRN_NOMEM, "no memory for a machine");
     machine->binding = calloc(program->inputs + 1, sizeof *machine->binding);

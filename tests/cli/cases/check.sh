@@ -1,0 +1,1 @@
+"$VTRN" asm "$DATA/copy.vt" -o copy.vtrn && "$VTRN" check copy.vtrn && "$VTRN" check copy.vtrn --json

@@ -1,0 +1,1 @@
+"$VTRN" chips

@@ -1,0 +1,2 @@
+# exit: 2
+"$VTRN" run "$DATA/copy.vt"

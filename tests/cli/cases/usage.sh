@@ -1,0 +1,3 @@
+# Without arguments: the same help on stderr.
+# exit: 2
+"$VTRN"
