@@ -217,7 +217,7 @@ static void mask(const struct select *select, int64_t p, int64_t i, int64_t n, u
             bool inside;
             stretch(select->cmp, value, step, run, &from, &to, &inside);
             fill_false(out, inside ? 0 : from, inside ? from : to, bytes, bits);
-            if (inside) fill_false(out, to > from ? to : from, run, bytes, bits);
+            if (inside) fill_false(out, to, run, bytes, bits);
         } else { /* wraps around on the way */
             for (int64_t k = 0; k < run; k++)
                 if (!compare(select->cmp, wrap(value + k * step))) fill_false(out, k, k + 1, bytes, bits);

@@ -465,7 +465,7 @@ static void sum_case(int k)
         float sum = 0;
         for (int s = 0; s < count; s++) {
             float term = vtrn_to_f32((enum vtrn_dtype)src[s].ap.dtype, element(rig, &src[s], e));
-            sum = s ? sum + term : term;
+            sum = s ? vtrn_alu_f32(VTRN_ALU_ADD, sum, term) : term; /* the NaN of inf - inf included */
         }
         vtrn_from_f32((enum vtrn_dtype)dst.ap.dtype, sum, element(rig, &dst, e));
     }
