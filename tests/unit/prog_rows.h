@@ -77,7 +77,25 @@ static const struct row tensor_rows[] = {
     { "trn2", "vector tensor_copy dst=" F512, "src is missing", "vector tensor_copy dst=" F512 " src=" A512 },
     { "trn2", "vector tensor_copy dst=" F512 " src=" A512 " @7", "no such location", "vector tensor_copy dst=" F512 " src=" A512 " @1" },
 
+    { "trn2", "vector tensor_copy dst=%f[0:128; 0] src=%b[0:128; 0+1x1]", "dst: 1 dimensions, 2..8 are possible", "vector tensor_copy dst=%f[0:128; 0+1x1] src=%b[0:128; 0+1x1]" },
+    { "trn2", "dma dma_copy dst=%f[0:1; 0+1x512] src=%x[5:6; 0+1x512]", "src: HBM has no partitions", "dma dma_copy dst=%f[0:1; 0+1x512] src=%x[5+512x1+1x512]" },
+    { "trn2", "dma dma_copy dst=%x[0+512x200+1x512] src=%f[0+0x200; 0+1x512]", "src: 200 partitions > 128; tile it", "dma dma_copy dst=%x[0+512x100+1x512] src=%f[0+0x100; 0+1x512]" },
+
     /* dynamic parts */
+    { "trn2", "dma dma_copy dst=" A512 " src=%x[0+512x128+1x512 | vector %99:u32[0; 0+1x128]*512]", "src: the index tensor 99 does not exist",
+      "dma dma_copy dst=" A512 " src=%x[0+512x128+1x512 | vector %28:u32[0; 0+1x128]*512]" },
+    { "trn2x2", "dma dma_copy dst=" A512 " src=%x[0+512x128+1x512 | scalar %r1:i32[0; 0]*512]", "src: the index tensor belongs to core 1",
+      "dma dma_copy dst=" A512 " src=%x[0+512x128+1x512 | scalar %xi:i32[0; 9]*512]" },
+    { "trn2", "dma dma_copy dst=" A512 " src=%x[0+512x128+1x512 | vector %vi:u32[0; 0+1x0]*512]", "src: no indices",
+      "dma dma_copy dst=" A512 " src=%x[0+512x128+1x512 | vector %xi:i32[0; 3+2x128]*512]" },
+    { "trn2", "dma dma_copy dst=" A512 " src=%x[0+512x128+1x512 | vector %vi:u32[0; 0+1x128]*512 | vector %vi:u32[0; 1+1x128]*512]", "src: two index vectors",
+      "dma dma_copy dst=" A512 " src=%x[0+512x128+1x512 | vector %vi:u32[0; 0+1x128]*512 | scalar %i:i32[0; 0]*1]" },
+    { "trn2", "sync register_load dst=r1 src=%xi[0+1x1 | vector %vi:u32[0; 0+1x1]*1]", "src: vector_offset is for DMA; engines gather on chip",
+      "sync register_load dst=r1 src=%xi[0+1x1 | r2*1]" },
+    { "trn3", "vector tensor_copy dst=%f[0:128; 0+1x8] src=%b[0:128; 0+1x8 | indirect %pi:u16[0; 0+1x8]*1]", "src: the index tile must be in SBUF",
+      "vector tensor_copy_predicated dst=%f[0:128; 0+1x8 | indirect %ix:u16[0; 0+1x8]*1] src=0.0 predicate=%u8[0:128; 0+1x8]" },
+    { "trn3", "vector tensor_reduce dst=%v[0:128; 0+1x1] op=add data=%f[0:128; 0+1x8 | indirect %i:f32[0; 0+1x8]*1] axis=[1]", "data: index dtype float32, it must be int8",
+      "vector tensor_reduce dst=%v[0:128; 0+1x1] op=add data=%f[0:128; 0+1x8 | indirect %i:i32[0; 0+1x8]*1] axis=[1]" },
     { "trn2", "vector tensor_copy dst=%f[0:128; 0+1x512 | r1*4] src=%b[0:128; 0+1x513]", "src has 513 elements per partition, dst has 512",
       "vector tensor_copy dst=%f[0:128; 0+1x256 | r1*4] src=%b[0:128; 0+1x256]" },
     { "trn2", "vector tensor_copy dst=%f[0:128; 0+1x8 | r2000000*4] src=%b[0:128; 0+1x8]", "dst: register 2000000 is outside 0..1048575",
@@ -182,6 +200,11 @@ static const struct row tensor_rows[] = {
       MM("%p[0:128; 0+1x64]", "%a[0:64; 0+1x128 | indirect %ix:u16[0; 0+1x128]*1]", "%a[0:64; 0+1x64]") },
     { "trn3", MM("%p[0:128; 0+1x64]", "%f[0:64; 0+1x128 | indirect %ix:u16[0; 0+1x128]*1]", "%f[0:64; 0+1x64]"), "stationary: dtype float32, it must be bfloat16, float16",
       MM("%p[0:128; 0+1x64]", "%h[0:64; 0+1x128 | indirect %ix:u16[0; 0+1x128]*1]", "%a[0:64; 0+1x64]") },
+
+    { "trn3", MM(P512, "%a[0:128; 0+1x128]", "%b[0:128; 0+0x4097]"), "moving free size 4097 > 4096 (all PSUM banks, dst float32); tile it",
+      MM("%pall:bf16[0:128; 0+1x8192]", "%a[0:128; 0+1x128]", "%b[0:128; 0+0x8192]") },
+    { "trn3", MM("%pb[0:128; 0+1x64]", "%a[0:64; 0+1x128]", "%a[0:64; 0+1x64 | indirect %ix:u16[0; 0+1x64]*1]") " is_transpose=true", "moving cannot be indirect with is_transpose",
+      MM("%p[0:128; 0+1x64]", "%a[0:64; 0+1x128]", "%a[0:64; 0+1x64 | indirect %ix:u16[0; 0+1x64]*1]") },
 
     /* nc_matmul_mx */
 #define MX(dst, s, m, ss, ms) "tensor nc_matmul_mx dst=" dst " stationary=" s " moving=" m " stationary_scale=" ss " moving_scale=" ms
@@ -481,6 +504,8 @@ static const struct row dma_rows[] = {
     { "trn2", TR("%f[0:128; 0+1x16]", "%xf[0+512x16+1x128]", " dge_mode=hwdge"), "src is float32; dge_mode hwdge transposes 2-byte dtypes", TR("%h[0:128; 0+1x16]", "%x:f16[0+512x16+1x128]", " dge_mode=hwdge") },
     { "trn2", TR("%a[0:64; 0+3x16+1x3]", "%x[0+8192x3+512x16+1x64]", " dge_mode=hwdge"), "src has 3 in its first dimension; dge_mode hwdge needs 1, 2, 4, 8 or 16", TR("%a[0:64; 0+4x16+1x4]", "%x[0+8192x4+512x16+1x64]", " dge_mode=hwdge") },
     { "trn2", TR("%a[0:64; 0+4x2+1x4]", "%x[0+8192x4+512x2+1x64]", " dge_mode=hwdge"), "first times last but one dimension is 8; dge_mode hwdge needs a multiple of 16", TR("%a[0:64; 0+8x2+1x8]", "%x[0+8192x8+512x2+1x64]", " dge_mode=hwdge") },
+    { "trn2", TR("%a[0:128; 0+256x2+1x128]", "%x[0+512x128+1x128]", ""), "dst: free dimension 1 has size 2, the transpose of src has 128", TR("%a[0:128; 0+1x1+1x128]", "%x[0+512x128+1x128]", "") },
+    { "trn2", TR("%a[0:64; 0+2x128+1x2]", "%x[0+512x128+1x64]", ""), "dst: free dimension 2 has size 2, the transpose of src has no such dimension", TR("%a[0:64; 0+1x128+1x1]", "%x[0+512x128+1x64]", "") },
 #define IDX " | vector %vi:u32[0; 0+1x128]*512]"
     { "trn2", TR("%f[0:128; 0+1x128]", "%xf[0+512x128+1x128" IDX, ""), "src is float32; an indirect transpose transposes 2-byte dtypes", TR("%a[0:128; 0+1x128]", "%x[0+512x128+1x128" IDX, " dge_mode=swdge") },
     { "trn2", TR("%a[0:128; 0+1x120]", "%x[0+512x120+1x128" IDX, ""), "src has 120 rows; an indirect transpose needs a multiple of 16", TR("%a[0:128; 0+1x112]", "%x[0+512x112+1x128" IDX, "") },

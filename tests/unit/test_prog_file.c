@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "prog/file_int.h"
+
 enum { PROGRAMS = 300 };
 
 static void assert_same_bytes(const struct vtrn_buf *a, const struct vtrn_buf *b)
@@ -180,6 +182,103 @@ static void what_is_wrong_with_a_file_is_said(void **state)
     vtrn_prog_destroy(prog);
 }
 
+/* The table entry of a section; `at` (may be NULL): where its bytes begin. */
+static uint8_t *section_entry(struct vtrn_buf *file, uint32_t kind, uint32_t core, uint8_t **at)
+{
+    uint32_t sections = file_get32(file->data + 12);
+
+    for (uint32_t i = 0; i < sections; i++) {
+        uint8_t *entry = file->data + FILE_HEADER_BYTES + i * FILE_ENTRY_BYTES;
+
+        if (file_get32(entry) != kind || file_get32(entry + 4) != core) continue;
+        if (at) *at = file->data + file_get64(entry + 8);
+        return entry;
+    }
+    fail_msg("no section %u", kind);
+    return NULL;
+}
+
+/* Makes all checksums right, so that the loader looks further. */
+static void seal(struct vtrn_buf *file)
+{
+    uint32_t sections = file_get32(file->data + 12);
+
+    for (uint32_t i = 0; i < sections; i++) {
+        uint8_t *entry = file->data + FILE_HEADER_BYTES + i * FILE_ENTRY_BYTES;
+        uint64_t offset = file_get64(entry + 8), size = file_get64(entry + 16);
+
+        if (offset <= file->size && size <= file->size - offset) file_put64(entry + 24, vtrn_hash_bytes(file->data + offset, size, 0));
+    }
+    file_put64(file->data + 24, vtrn_hash_bytes(file->data + FILE_HEADER_BYTES, (size_t)sections * FILE_ENTRY_BYTES, 0));
+}
+
+/* Lies with right checksums: one 32-bit word of a section, or of its table entry, is another. */
+static void lies_in_a_file_are_found(void **state)
+{
+    static const struct {
+        uint32_t kind;
+        bool in_entry;
+        uint32_t at, value;
+        const char *message;
+    } lie[] = {
+        { FILE_DATA, true, 0, 77, "section kind 77 is unknown" },
+        { FILE_DATA, true, 4, 1, "section data of core 1 is not possible" },
+        { FILE_DATA, true, 0, FILE_LOCS, "section locations occurs twice" },
+        { FILE_CODE, true, 4, 1, "the code of core 0 is missing" },
+        { FILE_LOCS, true, 12, 1, "section locations lies outside the file" },
+        { FILE_LOCS, true, 8, 4, "section locations lies outside the file" },
+        { FILE_LOCS, true, 16, 7, "section locations: its count does not fit its 7 bytes" },
+        { FILE_TARGET, true, 16, 20, "section target has 20 bytes" },
+        { FILE_TARGET, false, 0, 3, "section target: 3 cores" },
+        { FILE_TARGET, false, 4, 2, "flags 2" },
+        { FILE_TARGET, false, 8, 9999, "section target: string 9999 of" },
+        { FILE_TARGET, false, 12, 9999, "string 9999 of" },
+        { FILE_TARGET, false, 12, 1, "is not known to this vtrn" },
+        { FILE_TARGET, false, 16, 0x7fffffff, "registers are not possible" },
+        { FILE_STRINGS, true, 16, 4, "section strings is cut" },
+        { FILE_STRINGS, false, 0, 0x40000000, "section strings cannot hold" },
+        { FILE_STRINGS, false, 0, 0, "section strings cannot hold" },
+        { FILE_STRINGS, false, 8, 1, "is longer than the section" },
+        { FILE_LOCS, false, 0, 1 << 30, "its count does not fit" },
+        { FILE_LOCS, false, 8, 1, "location 0 is not \"unknown\"" },
+        { FILE_LOCS, false, 16, 9999, "location 1 names no file" },
+        { FILE_TENSORS, false, 8, 0x01020009, "tensor 0: tensor" },
+        { FILE_TENSORS, false, 12, 0x00000900, "address is malformed" },
+        { FILE_TENSORS, false, 20, 9999, "no such string or location" },
+        { FILE_TENSORS, false, 28, 9999, "tensor 0: born at instruction 9999" },
+        { FILE_TENSORS, false, 32 + 16, 5, "dimension 2 is beyond its rank" },
+        { FILE_TENSORS, false, 96, 0, "a constant has data, and nothing else has" },
+        { FILE_DATA, true, 16, 8, "its data is not where that of the previous constant ends" },
+        { FILE_CODE, false, 0, 9999999, "do not fit the section" },
+        { FILE_CODE, false, 0, 1, "words stand behind the last instruction" },
+        { FILE_CODE, false, 8, 0x00010000, "core 0 instruction 0:" },
+        { FILE_EDGES, false, 8, 9999, "depends_on: instruction 9999 is not in core 0's list" },
+    };
+    struct vtrn_prog *prog = env_create("trn2", 1), *back = NULL;
+    struct vtrn_error err = { 0 };
+    struct vtrn_buf good = { 0 }, bad = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(env_append(prog, 0, "vector reciprocal dst=%f[0:128; 0+1x8] data=%g[0:128; 0+1x8] @1", &err), VTRN_OK);
+    assert_int_equal(vtrn_prog_edge(prog, 0, 2, 0, &err), VTRN_OK);
+    assert_int_equal(vtrn_prog_save(prog, &good, &err), VTRN_OK);
+    for (size_t i = 0; i < sizeof lie / sizeof lie[0]; i++) {
+        uint8_t *at = NULL, *entry;
+
+        bad.size = 0;
+        assert_int_equal(vtrn_buf_append(&bad, good.data, good.size), VTRN_OK);
+        entry = section_entry(&bad, lie[i].kind, 0, &at);
+        file_put32((lie[i].in_entry ? entry : at) + lie[i].at, lie[i].value);
+        seal(&bad);
+        if (load_copy(bad.data, bad.size, &back, &err) >= 0) fail_msg("lie %d is believed: %s", (int)i, lie[i].message);
+        if (!strstr(err.text, lie[i].message)) fail_msg("lie %d\n  says:     %s\n  expected: %s", (int)i, err.text, lie[i].message);
+    }
+    vtrn_buf_fini(&good);
+    vtrn_buf_fini(&bad);
+    vtrn_prog_destroy(prog);
+}
+
 /* ---------------------------------------------------------------- malformed text */
 static void malformed_text_is_refused_with_its_line(void **state)
 {
@@ -271,7 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saved_programs_load_the_same), cmocka_unit_test(printed_programs_parse_the_same),
         cmocka_unit_test(the_two_forms_agree), cmocka_unit_test(files_are_written_and_read),
-        cmocka_unit_test(damaged_bytes_are_refused), cmocka_unit_test(what_is_wrong_with_a_file_is_said),
+        cmocka_unit_test(damaged_bytes_are_refused), cmocka_unit_test(what_is_wrong_with_a_file_is_said), cmocka_unit_test(lies_in_a_file_are_found),
         cmocka_unit_test(malformed_text_is_refused_with_its_line), cmocka_unit_test(comments_spaces_and_line_ends_are_free),
         cmocka_unit_test(names_that_are_not_unique_are_numbers),
     };

@@ -110,6 +110,33 @@ static void wrong_kinds_of_values_are_named(void **state)
     free(inst);
 }
 
+static void values_that_do_not_fit_the_row_are_named(void **state)
+{
+    struct vtrn_prog *prog = program_for("trn2");
+    struct vtrn_inst *inst = calloc(1, sizeof *inst);
+    struct vtrn_error err = { 0 };
+
+    (void)state;
+    env_inst(prog, "vector tensor_reduce dst=%v[0:128; 0+1x1] op=add data=%g[0:128; 0+1x8] axis=[1]", inst);
+    inst->arg[3].count = 5;
+    assert_int_equal(vtrn_legal_check(prog, 0, inst, &err), VTRN_ILLEGAL);
+    assert_non_null(strstr(err.text, "axis has 5 entries, at most 4 are possible"));
+    env_inst(prog, "vector reciprocal dst=%f[0:128; 0+1x8] data=%g[0:128; 0+1x8]", inst);
+    inst->arg[1].ap.dtype = VTRN_DT_COUNT;
+    assert_int_equal(vtrn_legal_check(prog, 0, inst, &err), VTRN_ILLEGAL);
+    assert_non_null(strstr(err.text, "data: no such dtype"));
+    env_inst(prog, "vector reciprocal dst=%f[0:128; 0+1x8] data=%g[0:128; 0+1x8]", inst);
+    inst->arg[1].ap.ndyn = 1; /* without a place where it is */
+    assert_int_equal(vtrn_legal_check(prog, 0, inst, &err), VTRN_ILLEGAL);
+    assert_non_null(strstr(err.text, "data: 1 dynamic parts"));
+    env_inst(prog, "vector reciprocal dst=%f[0:128; 0+1x8] data=%g[0:128; 0+1x8 | r1*1]", inst);
+    inst->arg[1].ap.dyn->kind = 77;
+    assert_int_equal(vtrn_legal_check(prog, 0, inst, &err), VTRN_ILLEGAL);
+    assert_non_null(strstr(err.text, "data: no such dynamic part (77)"));
+    free(inst);
+    vtrn_prog_destroy(prog);
+}
+
 /* ---------------------------------------------------------------- declarations */
 static void declarations_are_checked(void **state)
 {
@@ -184,7 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_misuse_is_named_and_its_neighbour_passes), cmocka_unit_test(an_unknown_engine_is_chosen),
-        cmocka_unit_test(wrong_kinds_of_values_are_named), cmocka_unit_test(declarations_are_checked),
+        cmocka_unit_test(wrong_kinds_of_values_are_named), cmocka_unit_test(values_that_do_not_fit_the_row_are_named), cmocka_unit_test(declarations_are_checked),
         cmocka_unit_test(random_instructions_are_legal_or_named),
     };
 
