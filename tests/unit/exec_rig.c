@@ -3,6 +3,8 @@
 
 static uint64_t random_state = UINT64_C(0x2545f4914f6cdd1d);
 
+void rig_seed(uint64_t seed) { random_state = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15); }
+
 uint64_t rig_random(void)
 {
     random_state ^= random_state >> 12;

@@ -24,6 +24,7 @@ struct rig *rig_create(const char *target, int cores, uint64_t seed);
 void rig_destroy(struct rig *rig);
 
 /* Random numbers of the tests. */
+void rig_seed(uint64_t seed);
 uint64_t rig_random(void);
 int64_t rig_below(int64_t n);
 void rig_random_bytes(void *out, size_t size_bytes);
