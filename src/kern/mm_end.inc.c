@@ -1,6 +1,15 @@
 /* The end of the chains of every vector level: one add to what was there, NaNs made canonical. Written in the words of the
  * including file, see mm_fma.inc.c. */
 
+/* Asks for the destination of a tile, to be there when its chains end. */
+MM_INLINE void prefetch_tile(const int mr, const int nv, float *d, ptrdiff_t d_pitch)
+{
+    const int lines = (nv * VL * 4 + 63) / 64;
+#pragma GCC unroll 16
+    for (int i = 0; i < mr; i++)
+#pragma GCC unroll 16
+        for (int j = 0; j < lines; j++) __builtin_prefetch(mm_row(d, d_pitch, i) + 16 * j);
+}
 /* mr x nv vectors of chains to rows of the destination, of which `n` columns are there (all vectors have some).
  * A tile is looked through for NaNs by one sum: a NaN makes it NaN. So does a pair of infinities, which only costs the
  * second look. */

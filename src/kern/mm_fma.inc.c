@@ -49,6 +49,7 @@ MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) c[i][j] = t->resume ? v_load(t->chain + i * NR + j * VL) : v_zero();
+    prefetch_tile(mr, nv, t->d, t->d_pitch);
     const float *a = t->a, *b = t->b;
     int k = t->steps;
     /* 16 turns for 128 steps: few enough for the branch at the end to be foreseen, so that the next tile's steps start
@@ -85,14 +86,16 @@ MM_INLINE void run_first_tile(const int dtype, const int nv, const struct tile *
     for (int i = 0; i < MR; i++)
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) c[i][j] = v_zero();
+    prefetch_tile(MR, nv, t->d, t->d_pitch);
     const float *a = t->a;
     const uint8_t *row = x->data;
+    const ptrdiff_t pitch = x->pitch, vector_bytes = (ptrdiff_t)x->elem_bytes * VL; /* locals: stores of vectors may alias anything */
     const int last = nv - 1, lanes = t->n - last * VL;
-    for (int k = t->steps; k > 0; k--, a += AP, b += NR, row += x->pitch) {
+    for (int k = t->steps; k > 0; k--, a += AP, b += NR, row += pitch) {
         vf value[NV];
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) {
-            value[j] = v_widen(dtype, row + (ptrdiff_t)x->elem_bytes * VL * j, j < last ? VL : lanes);
+            value[j] = v_widen(dtype, row + vector_bytes * j, j < last ? VL : lanes);
             v_store(b + j * VL, value[j]);
         }
         multiply(MR, nv, c, a, value);
@@ -123,11 +126,12 @@ MM_INLINE void pack_as(const int dtype, const int width, const struct mm_operand
                        int columns, float *out)
 {
     const uint8_t *p = op->data + op->pitch * row0 + (ptrdiff_t)op->elem_bytes * column0;
-    for (int r = 0; r < rows; r++, p += op->pitch, out += width) {
+    const ptrdiff_t pitch = op->pitch, elem_bytes = op->elem_bytes;
+    for (int r = 0; r < rows; r++, p += pitch, out += width) {
 #pragma GCC unroll 16
         for (int j = 0; j < width; j += VL) {
             int lanes = columns - j;
-            const uint8_t *at = p + (ptrdiff_t)op->elem_bytes * j;
+            const uint8_t *at = p + elem_bytes * j;
             v_store(out + j, lanes >= VL ? v_widen(dtype, at, VL) : lanes > 0 ? v_widen(dtype, at, lanes) : v_zero());
         }
     }
@@ -210,10 +214,9 @@ static void run_panel(const struct block *w, int n0, int n, bool pack_a)
         int m = i * MR, left = w->m - m;
         struct tile t = tile_at(w, steps, m, n0, n);
         if (pack_a && m % AP == 0) pack_stationary(&p->s, 0, p->rows, w->m0 + m, left, w->a + (ptrdiff_t)m * steps);
-        if (left > MR) mm_prefetch(mm_row(t.d, p->d_pitch, MR), p->d_pitch, mm_min(MR, left - MR), n * 4);
         if (next_n > 0) {
             int begin = mm_share(p->rows, i, tiles_m), end = mm_share(p->rows, i + 1, tiles_m);
-            mm_prefetch_operand(&p->x, begin, end - begin, next_n0, next_n);
+            mm_prefetch_rows(&p->x, begin, end - begin, next_n0, next_n);
         }
         if (fused && i == 0) {
             struct mm_operand x = mm_columns(&p->x, n0, n);

@@ -89,19 +89,18 @@ MM_INLINE struct mm_f8 mm_f8(const int dtype)
     return (struct mm_f8){20, (127 - 7) << 23, 0x08, dtype == VTRN_DT_F8E4M3FN ? 0x7f : 0x78, 0x1p-9f};
 }
 #define MM_E2M1_VALUES 0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6
-/* Asks for rows of the destination that come next, into the first cache. */
-static inline void mm_prefetch(const void *first, ptrdiff_t pitch, int rows, int row_bytes)
-{
-    const uint8_t *p = first;
-    for (int r = 0; r < rows; r++, p += pitch)
-        for (int b = 0; b < row_bytes; b += 64) __builtin_prefetch(p + b);
-}
-/* Asks for the moving rows of the next panel, into the second cache: the first is full of the present one. */
-static inline void mm_prefetch_operand(const struct mm_operand *op, int row0, int rows, int column0, int columns)
+/* Asks for the moving rows of the next panel, into the second cache: the first is full of the present one. A row there has
+ * at most 128 bytes, so two or three lines: no loop over them, its end would be mispredicted, and this runs between tiles. */
+static inline void mm_prefetch_rows(const struct mm_operand *op, int row0, int rows, int column0, int columns)
 {
     const uint8_t *p = op->data + op->pitch * row0 + (ptrdiff_t)op->elem_bytes * column0;
-    for (int r = 0; r < rows; r++, p += op->pitch)
-        for (int b = 0; b < columns * op->elem_bytes; b += 64) __builtin_prefetch(p + b, 0, 2);
+    const ptrdiff_t last = columns * op->elem_bytes - 1;
+    bool three = ((uintptr_t)p & 63) + (size_t)last >= 128;
+    for (int r = 0; r < rows; r++, p += op->pitch) {
+        __builtin_prefetch(p, 0, 2);
+        __builtin_prefetch(p + last, 0, 2);
+        if (three) __builtin_prefetch(p + 64, 0, 2);
+    }
 }
 static inline int mm_min(int a, int b) { return a < b ? a : b; }
 /* Where part `i` of `parts` of a job of `total` units begins. */

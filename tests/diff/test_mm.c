@@ -196,23 +196,32 @@ static void test_guard_boundary(void **state)
 
 /* Two products that cancel down to the last bit that bf16 products have: (1+2^-7)^2 - (1+2^-6) = 2^-14. With exponents that
  * add up to -112 that is the least normal fp32, one lower the largest power of two that is denormal. */
+static void check_cancellation(int exponents, int n, bool zeros)
+{
+    struct mm_case c;
+    case_make(&c, 1, shape(2, 9, n), VTRN_DT_BF16, VTRN_DT_BF16, VALUES_ORDINARY, VALUES_ORDINARY, false);
+    for (int row = 0; row < 2; row++) {
+        uint16_t s = (uint16_t)((127 << 7 | (row == 0 ? 1 : 2)) | (row == 0 ? 0 : 0x8000));
+        uint16_t x = (uint16_t)((exponents + 127) << 7 | (row == 0 ? 1 : 0));
+        for (int i = 0; i < c.s.columns; i++) memcpy(c.s.data + c.s.pitch * row + 2 * i, &s, sizeof s);
+        for (int i = 0; i < c.x.columns; i++) memcpy(c.x.data + c.x.pitch * row + 2 * i, &x, sizeof x);
+        if (zeros) memset(c.x.data + c.x.pitch * row + 2 * (n / 2), 0, sizeof x);
+    }
+    check_case(&c, true);
+    float result;
+    memcpy(&result, c.d.data, sizeof result);
+    assert_true(result == ldexpf(1, exponents - 14));
+    case_fini(&c);
+}
 static void test_guard_cancellation(void **state)
 {
     (void)state;
-    for (int exponents = -114; exponents <= -111; exponents++) {
-        struct mm_case c;
-        case_make(&c, 1, shape(2, 8, 64), VTRN_DT_BF16, VTRN_DT_BF16, VALUES_ORDINARY, VALUES_ORDINARY, false);
-        for (int row = 0; row < 2; row++) {
-            uint16_t s = (uint16_t)((127 << 7 | (row == 0 ? 1 : 2)) | (row == 0 ? 0 : 0x8000));
-            uint16_t x = (uint16_t)((exponents + 127) << 7 | (row == 0 ? 1 : 0));
-            for (int i = 0; i < c.s.columns; i++) memcpy(c.s.data + c.s.pitch * row + 2 * i, &s, sizeof s);
-            for (int i = 0; i < c.x.columns; i++) memcpy(c.x.data + c.x.pitch * row + 2 * i, &x, sizeof x);
+    for (int exponents = -115; exponents <= -111; exponents++) {
+        const int widths[] = {16, 31, 48, 64, 128, 200};
+        for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+            check_cancellation(exponents, widths[i], false);
+            check_cancellation(exponents, widths[i], true);
         }
-        check_case(&c, true);
-        float result;
-        memcpy(&result, c.d.data, sizeof result);
-        assert_true(result == ldexpf(1, exponents - 14));
-        case_fini(&c);
     }
 }
 

@@ -47,6 +47,7 @@ MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) c[i][j] = v_zero();
+    prefetch_tile(mr, nv, t->d, t->d_pitch);
     const uint32_t *a = t->a, *b = t->b;
     int k = t->pairs;
     for (; k >= 4; k -= 4) { /* unrolled for the reason given in mm_fma.inc.c */
@@ -70,6 +71,20 @@ struct first {
     int rows, s_exponent;
     uint32_t *b;
 };
+MM_INLINE void first_step(const int dtype, const int mr, const int nv, vf c[][MM_TILE_VECTORS], const struct f8_table *table,
+                          const uint8_t *row, const uint8_t *next, const __mmask32 *mask, const __mmask32 *next_mask,
+                          const uint32_t *a, uint32_t *b, struct pairs_seen *seen)
+{
+    const int group_bytes = dtype == VTRN_DT_BF16 ? 64 : 32;
+    __m512i x[NV + 1]; /* an odd number of vectors loads one more, empty */
+#pragma GCC unroll 4
+    for (int g = 0; g < (nv + 1) / 2; g++) {
+        load_pairs(dtype, table, row + group_bytes * g, next + group_bytes * g, mask[g], next_mask[g], seen, x + 2 * g);
+        _mm512_storeu_si512(b + 2 * g * VL, x[2 * g]);
+        _mm512_storeu_si512(b + 2 * g * VL + VL, x[2 * g + 1]);
+    }
+    multiply(mr, nv, c, a, x);
+}
 MM_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const struct tile *t, const struct first *f)
 {
     vf c[MR][MM_TILE_VECTORS];
@@ -77,26 +92,19 @@ MM_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) c[i][j] = v_zero();
+    prefetch_tile(mr, nv, t->d, t->d_pitch);
     const struct f8_table table = load_f8_table(dtype);
+    const __mmask32 mask[2] = {mask32(t->n), mask32(t->n - 2 * VL)}, none[2] = {0, 0};
     struct pairs_seen seen = pairs_seen_none();
-    const int elem_bytes = dtype == VTRN_DT_BF16 ? 2 : 1;
+    const ptrdiff_t pitch = f->x->pitch;
     const uint8_t *row = f->x->data;
     const uint32_t *a = t->a;
     uint32_t *b = f->b;
-    for (int r = 0; r < f->rows; r += 2, row += 2 * f->x->pitch, a += AP, b += NR) {
-        bool both = r + 1 < f->rows;
-        const uint8_t *next = both ? row + f->x->pitch : row;
-        __m512i x[NV + 1]; /* an odd number of vectors loads one more, empty */
-#pragma GCC unroll 4
-        for (int j = 0; j < nv; j += 2) {
-            __mmask32 mask = mask32(t->n - j * VL);
-            load_pairs(dtype, &table, row + elem_bytes * VL * j, next + elem_bytes * VL * j, mask, both ? mask : 0, &seen, x + j);
-            _mm512_storeu_si512(b + j * VL, x[j]);
-            _mm512_storeu_si512(b + j * VL + VL, x[j + 1]);
-        }
-        multiply(mr, nv, c, a, x);
-    }
-    if (!pairs_exact(f->s_exponent, pairs_exponent(dtype, &seen))) return false;
+    for (int pairs = f->rows / 2; pairs > 0; pairs--, row += 2 * pitch, a += AP, b += NR)
+        first_step(dtype, mr, nv, c, &table, row, row + pitch, mask, mask, a, b, &seen);
+    if (f->rows & 1) first_step(dtype, mr, nv, c, &table, row, row, mask, none, a, b, &seen);
+    struct pairs_panel panel = {f->b, t->pairs, nv + (nv & 1), NR};
+    if (!pairs_exact(f->s_exponent, pairs_exponent(dtype, &seen, &panel))) return false;
     finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
     return true;
 }
@@ -151,10 +159,9 @@ static bool run_panel(const struct block *w, int n0, int n)
             .n = n,
             .acc = p->acc,
         };
-        if (left > step) mm_prefetch(mm_row(t.d, p->d_pitch, step), p->d_pitch, mm_min(step, left - step), n * 4);
         if (next_n > 0) {
             int begin = mm_share(p->rows, i, tiles_m), end = mm_share(p->rows, i + 1, tiles_m);
-            mm_prefetch_operand(&p->x, begin, end - begin, next_n0, next_n);
+            mm_prefetch_rows(&p->x, begin, end - begin, next_n0, next_n);
         }
         if (fused && i == 0) {
             struct mm_operand x = mm_columns(&p->x, n0, n);

@@ -76,22 +76,39 @@ MM_INLINE __m512i load_bf16(const int dtype, const struct f8_table *table, const
     __m512i code = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, p));
     return with_sign(f8_magnitude(table, code), code);
 }
-/* The least |x| - 1 of each word seen so far, unsigned, so that 0 counts as most. Two, to halve the chain of minima. */
+/* The least 2|x| of each word seen so far. Two, to halve the chain of minima. Two instructions for 32 values; to pass over
+ * zeros would take three, so that is done afterwards, and only where there are zeros. */
 struct pairs_seen {
     __m512i least[2];
 };
 MM_INLINE struct pairs_seen pairs_seen_none(void) { return (struct pairs_seen){{_mm512_set1_epi16(-1), _mm512_set1_epi16(-1)}}; }
-MM_INLINE __m512i lesser(__m512i least, __m512i x)
+/* Packed pairs: `rows` rows of `vectors` vectors, `stride` dwords apart. */
+struct pairs_panel {
+    const uint32_t *data;
+    int rows, vectors, stride;
+};
+/* The least |x| other than 0; INT16_MAX: all are 0. */
+static inline int least_nonzero(const struct pairs_panel *panel)
 {
-    __m512i magnitude = _mm512_and_si512(x, _mm512_set1_epi16(INT16_MAX));
-    return _mm512_min_epu16(least, _mm512_sub_epi16(magnitude, _mm512_set1_epi16(1)));
+    const __m512i one = _mm512_set1_epi16(1);
+    __m512i least = _mm512_set1_epi16(-1);
+    for (int r = 0; r < panel->rows; r++) {
+        for (int j = 0; j < panel->vectors; j++) { /* 2|x| - 1 unsigned: 0 becomes the most */
+            __m512i x = _mm512_loadu_si512(panel->data + (ptrdiff_t)panel->stride * r + j * VL);
+            least = _mm512_min_epu16(least, _mm512_sub_epi16(_mm512_add_epi16(x, x), one));
+        }
+    }
+    int word = least_word(least);
+    return word == UINT16_MAX ? INT16_MAX : (word + 1) / 2;
 }
-MM_INLINE int pairs_exponent(const int dtype, const struct pairs_seen *seen)
+/* The exponent of the least magnitude of a panel, all of which has been seen. */
+MM_INLINE int pairs_exponent(const int dtype, const struct pairs_seen *seen, const struct pairs_panel *panel)
 {
     if (dtype == VTRN_DT_F8E5M2) return -16; /* of the least denormal, whether it is there or not */
     if (dtype != VTRN_DT_BF16) return -9;
-    int least = least_word(_mm512_min_epu16(seen->least[0], seen->least[1]));
-    return least == 0xffff ? EXPONENT_ALL_ZERO : bf16_exponent(least + 1);
+    int least = least_word(_mm512_min_epu16(seen->least[0], seen->least[1])) / 2;
+    if (least == 0) least = least_nonzero(panel);
+    return least == INT16_MAX ? EXPONENT_ALL_ZERO : bf16_exponent(least);
 }
 
 /* Rows 2i and 2i+1 of 32 columns as pairs: columns 0..15 in pair[0], 16..31 in pair[1]. */
@@ -106,8 +123,8 @@ MM_INLINE void load_pairs(const int dtype, const struct f8_table *table, const u
     pair[0] = _mm512_permutex2var_epi16(later, low, earlier);
     pair[1] = _mm512_permutex2var_epi16(later, high, earlier);
     if (dtype != VTRN_DT_BF16) return;
-    seen->least[0] = lesser(seen->least[0], earlier);
-    seen->least[1] = lesser(seen->least[1], later);
+    seen->least[0] = _mm512_min_epu16(seen->least[0], _mm512_add_epi16(earlier, earlier));
+    seen->least[1] = _mm512_min_epu16(seen->least[1], _mm512_add_epi16(later, later));
 }
 /* All rows of an operand of bf16 or fp8, `columns` of them from column0, as pairs of `width` (a multiple of 32) columns.
  * The row that an odd number lacks is 0 in both operands: its product is +0, and adding that changes no chain (a chain of
@@ -117,11 +134,13 @@ MM_INLINE int pack_pairs_as(const int dtype, const int width, const struct mm_op
 {
     const struct f8_table table = load_f8_table(dtype);
     const int elem_bytes = dtype == VTRN_DT_BF16 ? 2 : 1;
+    const ptrdiff_t pitch = op->pitch; /* a local: stores of vectors may alias anything */
     struct pairs_seen seen = pairs_seen_none();
     const uint8_t *row = op->data + (ptrdiff_t)elem_bytes * column0;
-    for (int r = 0; r < rows; r += 2, row += 2 * op->pitch, out += width) {
+    uint32_t *const first = out;
+    for (int r = 0; r < rows; r += 2, row += 2 * pitch, out += width) {
         bool both = r + 1 < rows;
-        const uint8_t *next = both ? row + op->pitch : row;
+        const uint8_t *next = both ? row + pitch : row;
 #pragma GCC unroll 4
         for (int j = 0; j < width; j += 32) {
             __m512i pair[2];
@@ -131,7 +150,8 @@ MM_INLINE int pack_pairs_as(const int dtype, const int width, const struct mm_op
             _mm512_storeu_si512(out + j + 16, pair[1]);
         }
     }
-    return pairs_exponent(dtype, &seen);
+    struct pairs_panel panel = {first, (rows + 1) / 2, width / VL, width};
+    return pairs_exponent(dtype, &seen, &panel);
 }
 
 /* Scaling a bf16 by 2^(byte-127) is an addition to its exponent as long as the result stays normal; what is seen of all

@@ -1,0 +1,232 @@
+/* Inside kern/x86 only: the words that the vector templates (src/kern/ *.inc.c) are written in, for AVX-512 (F, BW, DQ, VL).
+ * v_ fp32, i_ int32, m_ masks of them: VL lanes. d_ double, l_ int64, dm_ masks of them: VL/2 lanes.
+ * Loads and stores take `lanes`: VL, or fewer at the end of a row (what is not loaded is 0).
+ * v_min(a, b) is a < b ? a : b and v_max(a, b) is a > b ? a : b, so a NaN or a tie gives b. Shifts by 32 and more give 0. */
+#ifndef VTRN_KERN_WORDS_AVX512_H
+#define VTRN_KERN_WORDS_AVX512_H
+#include <immintrin.h>
+
+#include "kern/kern_int.h"
+
+enum { VL = 16, WAYS = 4 /* vectors that long computations have in flight */ };
+typedef __m512 vf;
+typedef __m512i vi;
+typedef __mmask16 vm;
+typedef __m512d vd;
+typedef __m512i vl;
+typedef __mmask8 vdm;
+
+KERN_INLINE vm m_first(int lanes) { return (vm)((1u << lanes) - 1); }
+
+/* ---- memory ---- */
+KERN_INLINE vf v_load(const float *p, int lanes)
+{
+    return lanes >= VL ? _mm512_loadu_ps(p) : _mm512_maskz_loadu_ps(m_first(lanes), p);
+}
+KERN_INLINE void v_store(float *p, vf v, int lanes)
+{
+    if (lanes >= VL) _mm512_storeu_ps(p, v);
+    else _mm512_mask_storeu_ps(p, m_first(lanes), v);
+}
+KERN_INLINE vi i_load(const void *p, int lanes)
+{
+    return lanes >= VL ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi32(m_first(lanes), p);
+}
+KERN_INLINE void i_store(void *p, vi v, int lanes)
+{
+    if (lanes >= VL) _mm512_storeu_si512(p, v);
+    else _mm512_mask_storeu_epi32(p, m_first(lanes), v);
+}
+KERN_INLINE __m128i bytes_16(const void *p, int lanes)
+{
+    return lanes >= VL ? _mm_loadu_si128(p) : _mm_maskz_loadu_epi8(m_first(lanes), p);
+}
+KERN_INLINE __m256i halves_16(const void *p, int lanes)
+{
+    return lanes >= VL ? _mm256_loadu_si256(p) : _mm256_maskz_loadu_epi16(m_first(lanes), p);
+}
+KERN_INLINE vi i_load_u8(const void *p, int lanes) { return _mm512_cvtepu8_epi32(bytes_16(p, lanes)); }
+KERN_INLINE vi i_load_i8(const void *p, int lanes) { return _mm512_cvtepi8_epi32(bytes_16(p, lanes)); }
+KERN_INLINE vi i_load_u16(const void *p, int lanes) { return _mm512_cvtepu16_epi32(halves_16(p, lanes)); }
+KERN_INLINE vi i_load_i16(const void *p, int lanes) { return _mm512_cvtepi16_epi32(halves_16(p, lanes)); }
+KERN_INLINE void i_store_8(void *p, vi v, int lanes) /* the low byte of each lane */
+{
+    if (lanes >= VL) _mm_storeu_si128(p, _mm512_cvtepi32_epi8(v));
+    else _mm_mask_storeu_epi8(p, m_first(lanes), _mm512_cvtepi32_epi8(v));
+}
+KERN_INLINE void i_store_16(void *p, vi v, int lanes)
+{
+    if (lanes >= VL) _mm256_storeu_si256(p, _mm512_cvtepi32_epi16(v));
+    else _mm256_mask_storeu_epi16(p, m_first(lanes), _mm512_cvtepi32_epi16(v));
+}
+/* The high half of each lane of a, then of b. */
+KERN_INLINE void i_store_high_pair(void *p, vi a, vi b)
+{
+    const vi odd = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27, 25, 23, 21,
+                                    19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    _mm512_storeu_si512(p, _mm512_permutex2var_epi16(a, odd, b));
+}
+KERN_INLINE vf v_load_f16(const void *p, int lanes) { return _mm512_cvtph_ps(halves_16(p, lanes)); }
+KERN_INLINE void v_store_f16(void *p, vf v, int lanes)
+{
+    __m256i code = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    if (lanes >= VL) _mm256_storeu_si256(p, code);
+    else _mm256_mask_storeu_epi16(p, m_first(lanes), code);
+}
+
+/* ---- fp32 ---- */
+KERN_INLINE vf v_set1(float x) { return _mm512_set1_ps(x); }
+KERN_INLINE vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+KERN_INLINE vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+KERN_INLINE vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+KERN_INLINE vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+KERN_INLINE vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
+KERN_INLINE vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+KERN_INLINE vf v_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); } /* c - a * b */
+KERN_INLINE vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
+KERN_INLINE vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
+KERN_INLINE vi v_bits(vf a) { return _mm512_castps_si512(a); }
+KERN_INLINE vf v_of_bits(vi a) { return _mm512_castsi512_ps(a); }
+KERN_INLINE vf v_abs(vf a) { return _mm512_abs_ps(a); }
+KERN_INLINE vf v_with_sign(vf magnitude, vf sign) /* magnitude has no sign of its own */
+{
+    return v_of_bits(_mm512_ternarylogic_epi32(v_bits(magnitude), v_bits(sign), _mm512_set1_epi32(INT32_MIN), 0xf8));
+}
+KERN_INLINE vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+KERN_INLINE vm v_le(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
+KERN_INLINE vm v_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+KERN_INLINE vm v_ne(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ); } /* a NaN differs from everything */
+KERN_INLINE vm v_unordered(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q); }
+KERN_INLINE vf v_sel(vm m, vf a, vf b) { return _mm512_mask_mov_ps(b, m, a); } /* m ? a : b */
+KERN_INLINE vf v_one_if(vm m) { return _mm512_maskz_mov_ps(m, _mm512_set1_ps(1)); }
+KERN_INLINE vf v_canonical(vf a)
+{
+    /* classes, lowest digit first: quiet and signalling NaN take the first operand, the other six the second */
+    return _mm512_fixupimm_ps(v_of_bits(_mm512_set1_epi32((int)KERN_NAN_BITS)), a, _mm512_set1_epi32(0x11111100), 0);
+}
+/* sixteen numbers, one picked by the low four bits of each lane */
+typedef __m512 v_table16;
+KERN_INLINE v_table16 v_table16_of(const float *p) { return _mm512_loadu_ps(p); }
+KERN_INLINE vf v_pick16(const v_table16 *t, vi at) { return _mm512_permutexvar_ps(at, *t); }
+
+/* ---- masks ---- */
+KERN_INLINE vm m_and(vm a, vm b) { return a & b; }
+KERN_INLINE vm m_or(vm a, vm b) { return a | b; }
+KERN_INLINE vm m_xor(vm a, vm b) { return a ^ b; }
+KERN_INLINE vm m_and_not(vm a, vm b) { return a & (vm)~b; } /* a and not b */
+KERN_INLINE unsigned m_bits(vm m) { return m; }
+
+/* ---- int32 ---- */
+KERN_INLINE vi i_set1(uint32_t x) { return _mm512_set1_epi32((int)x); }
+KERN_INLINE vi i_and(vi a, vi b) { return _mm512_and_si512(a, b); }
+KERN_INLINE vi i_or(vi a, vi b) { return _mm512_or_si512(a, b); }
+KERN_INLINE vi i_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
+KERN_INLINE vi i_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
+KERN_INLINE vi i_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
+KERN_INLINE vi i_mul(vi a, vi b) { return _mm512_mullo_epi32(a, b); }
+KERN_INLINE vi i_max(vi a, vi b) { return _mm512_max_epi32(a, b); }
+KERN_INLINE vi i_min(vi a, vi b) { return _mm512_min_epi32(a, b); }
+KERN_INLINE vi i_max_u(vi a, vi b) { return _mm512_max_epu32(a, b); }
+KERN_INLINE vi i_min_u(vi a, vi b) { return _mm512_min_epu32(a, b); }
+KERN_INLINE vi i_sll(vi a, const int n) { return _mm512_slli_epi32(a, (unsigned)n); }
+KERN_INLINE vi i_srl(vi a, const int n) { return _mm512_srli_epi32(a, (unsigned)n); }
+KERN_INLINE vi i_sra(vi a, const int n) { return _mm512_srai_epi32(a, (unsigned)n); }
+KERN_INLINE vi i_sllv(vi a, vi n) { return _mm512_sllv_epi32(a, n); }
+KERN_INLINE vi i_srlv(vi a, vi n) { return _mm512_srlv_epi32(a, n); }
+KERN_INLINE vm i_eq(vi a, vi b) { return _mm512_cmpeq_epi32_mask(a, b); }
+KERN_INLINE vm i_gt(vi a, vi b) { return _mm512_cmpgt_epi32_mask(a, b); }
+KERN_INLINE vm i_gt_u(vi a, vi b) { return _mm512_cmpgt_epu32_mask(a, b); }
+KERN_INLINE vi i_sel(vm m, vi a, vi b) { return _mm512_mask_mov_epi32(b, m, a); }
+KERN_INLINE bool i_any_gt(vi a, vi b) { return _mm512_cmpgt_epi32_mask(a, b) != 0; }
+KERN_INLINE vf v_from_i32(vi a) { return _mm512_cvtepi32_ps(a); }
+KERN_INLINE vf v_from_u32(vi a) { return _mm512_cvtepu32_ps(a); }
+KERN_INLINE vi i_nearest(vf a) { return _mm512_cvtps_epi32(a); } /* where it fits */
+KERN_INLINE vi i_saturated(vf a)
+{
+    vi near = _mm512_maskz_cvtps_epi32(v_eq(a, a), a); /* beyond the range: INT32_MIN */
+    return i_sel(v_le(v_set1(0x1p31f), a), i_set1(INT32_MAX), near);
+}
+KERN_INLINE vi i_saturated_u(vf a) { return _mm512_cvtps_epu32(v_max(a, _mm512_setzero_ps())); } /* beyond: all ones */
+
+/* ---- double ---- */
+KERN_INLINE vd d_low(vf a) { return _mm512_cvtps_pd(_mm512_castps512_ps256(a)); }
+KERN_INLINE vd d_high(vf a) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)); }
+KERN_INLINE vf v_from_d(vd low, vd high)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
+}
+KERN_INLINE vd d_set1(double x) { return _mm512_set1_pd(x); }
+KERN_INLINE vd d_add(vd a, vd b) { return _mm512_add_pd(a, b); }
+KERN_INLINE vd d_sub(vd a, vd b) { return _mm512_sub_pd(a, b); }
+KERN_INLINE vd d_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }
+KERN_INLINE vd d_div(vd a, vd b) { return _mm512_div_pd(a, b); }
+KERN_INLINE vd d_fma(vd a, vd b, vd c) { return _mm512_fmadd_pd(a, b, c); }
+KERN_INLINE vd d_fnma(vd a, vd b, vd c) { return _mm512_fnmadd_pd(a, b, c); }
+KERN_INLINE vd d_min(vd a, vd b) { return _mm512_min_pd(a, b); }
+KERN_INLINE vd d_max(vd a, vd b) { return _mm512_max_pd(a, b); }
+KERN_INLINE vl d_bits(vd a) { return _mm512_castpd_si512(a); }
+KERN_INLINE vd d_of_bits(vl a) { return _mm512_castsi512_pd(a); }
+KERN_INLINE vd d_abs(vd a) { return _mm512_abs_pd(a); }
+KERN_INLINE vdm d_lt(vd a, vd b) { return _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ); }
+KERN_INLINE vdm d_le(vd a, vd b) { return _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ); }
+KERN_INLINE vdm d_eq(vd a, vd b) { return _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ); }
+KERN_INLINE vd d_sel(vdm m, vd a, vd b) { return _mm512_mask_mov_pd(b, m, a); }
+KERN_INLINE vl l_set1(uint64_t x) { return _mm512_set1_epi64((long long)x); }
+KERN_INLINE vl l_and(vl a, vl b) { return _mm512_and_si512(a, b); }
+KERN_INLINE vl l_or(vl a, vl b) { return _mm512_or_si512(a, b); }
+KERN_INLINE vl l_add(vl a, vl b) { return _mm512_add_epi64(a, b); }
+KERN_INLINE vl l_sub(vl a, vl b) { return _mm512_sub_epi64(a, b); }
+KERN_INLINE vl l_sll(vl a, const int n) { return _mm512_slli_epi64(a, (unsigned)n); }
+KERN_INLINE vl l_srl(vl a, const int n) { return _mm512_srli_epi64(a, (unsigned)n); }
+
+/* ---- VL rows by 4 columns ---- */
+/* In each group of four lanes: 4 x 4 transposed. It is its own inverse. */
+KERN_INLINE void v_swap_4x4(vf c[4])
+{
+    __m512d t0 = _mm512_castps_pd(_mm512_unpacklo_ps(c[0], c[1])), t1 = _mm512_castps_pd(_mm512_unpackhi_ps(c[0], c[1]));
+    __m512d t2 = _mm512_castps_pd(_mm512_unpacklo_ps(c[2], c[3])), t3 = _mm512_castps_pd(_mm512_unpackhi_ps(c[2], c[3]));
+    c[0] = _mm512_castpd_ps(_mm512_unpacklo_pd(t0, t2));
+    c[1] = _mm512_castpd_ps(_mm512_unpackhi_pd(t0, t2));
+    c[2] = _mm512_castpd_ps(_mm512_unpacklo_pd(t1, t3));
+    c[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(t1, t3));
+}
+KERN_INLINE __m128 four(const float *p, int columns)
+{
+    return columns >= 4 ? _mm_loadu_ps(p) : _mm_maskz_loadu_ps((__mmask8)((1u << columns) - 1), p);
+}
+/* column[k] lane j = row j, element k, of rows `stride` apart; lanes from `rows` on repeat the last row. */
+KERN_INLINE void v_load_columns(vf column[4], const float *p, size_t stride, int rows, int columns)
+{
+    for (int k = 0; k < 4; k++) {
+        const float *row[4];
+        for (int c = 0; c < 4; c++) row[c] = p + (size_t)(4 * c + k < rows ? 4 * c + k : rows - 1) * stride;
+        vf v = _mm512_castps128_ps512(four(row[0], columns));
+        if (columns >= 4) {
+            v = _mm512_mask_broadcast_f32x4(v, 0x00f0, _mm_loadu_ps(row[1]));
+            v = _mm512_mask_broadcast_f32x4(v, 0x0f00, _mm_loadu_ps(row[2]));
+            v = _mm512_mask_broadcast_f32x4(v, 0xf000, _mm_loadu_ps(row[3]));
+        } else {
+            v = _mm512_insertf32x4(v, four(row[1], columns), 1);
+            v = _mm512_insertf32x4(v, four(row[2], columns), 2);
+            v = _mm512_insertf32x4(v, four(row[3], columns), 3);
+        }
+        column[k] = v;
+    }
+    v_swap_4x4(column);
+}
+KERN_INLINE void store_four(float *p, __m128 v, int columns)
+{
+    if (columns >= 4) _mm_storeu_ps(p, v);
+    else _mm_mask_storeu_ps(p, (__mmask8)((1u << columns) - 1), v);
+}
+KERN_INLINE void v_store_columns(float *p, size_t stride, vf column[4], int rows, int columns)
+{
+    v_swap_4x4(column);
+    for (int k = 0; k < 4; k++) {
+        if (k < rows) store_four(p + (size_t)k * stride, _mm512_castps512_ps128(column[k]), columns);
+        if (4 + k < rows) store_four(p + (size_t)(4 + k) * stride, _mm512_extractf32x4_ps(column[k], 1), columns);
+        if (8 + k < rows) store_four(p + (size_t)(8 + k) * stride, _mm512_extractf32x4_ps(column[k], 2), columns);
+        if (12 + k < rows) store_four(p + (size_t)(12 + k) * stride, _mm512_extractf32x4_ps(column[k], 3), columns);
+    }
+}
+#endif
