@@ -76,6 +76,12 @@ struct session { /* vtrn._vtrn.Session */
     PyThread_type_lock turn[VTRN_CORES_MAX]; /* held while it is not the core's turn to trace */
     PyObject *print; /* called with each device_print's text; NULL: sys.stdout */
 };
+struct ext_run { /* options of a run as Python gives them */
+    int threads;    /* 0: all */
+    long long seed; /* -1: the chip's default */
+    int stochastic_rounding, mx_scale_v03;
+};
+void ext_run_options(const struct ext_run *run, struct vtrn_run_options *options);
 extern PyTypeObject session_type;
 extern PyMethodDef ext_declare_functions[];
 int ext_declare_init(void);

@@ -23,8 +23,24 @@ static int index_error(const struct indexer *x, const char *fmt, ...)
     return ext_raise(ext_errors.index, "index", "%s; the tensor is %s", why, ext_tensor_text(x->t, tensor, sizeof tensor));
 }
 
+/* The value of a small exact int, without the protocol's detours; false for everything else. */
+static inline bool small_int(PyObject *obj, int64_t *out)
+{
+    if (VTRN_UNLIKELY(!PyLong_CheckExact(obj))) return false;
+#if PY_VERSION_HEX >= 0x030c0000
+    if (VTRN_UNLIKELY(!PyUnstable_Long_IsCompact((PyLongObject *)obj))) return false;
+    *out = PyUnstable_Long_CompactValue((PyLongObject *)obj);
+#else
+    Py_ssize_t digits = Py_SIZE(obj);
+
+    if (VTRN_UNLIKELY(digits < -1 || digits > 1)) return false;
+    *out = digits == 0 ? 0 : digits * (int64_t)((PyLongObject *)obj)->ob_digit[0];
+#endif
+    return true;
+}
+
 /* ---------------------------------------------------------------- one item */
-static int add_dim(struct indexer *x, int64_t stride, int64_t count)
+static inline int add_dim(struct indexer *x, int64_t stride, int64_t count)
 {
     if (x->v->ndim == EXT_RANK) return index_error(x, "more than %d dimensions", EXT_RANK);
     x->v->stride[x->v->ndim] = stride;
@@ -40,7 +56,7 @@ static int take_whole(struct indexer *x)
     return add_dim(x, stride, count);
 }
 
-static int take_range(struct indexer *x, int64_t start, int64_t step, int64_t count)
+static inline int take_range(struct indexer *x, int64_t start, int64_t step, int64_t count)
 {
     int64_t stride = x->t->stride[x->dim];
 
@@ -51,10 +67,24 @@ static int take_range(struct indexer *x, int64_t start, int64_t step, int64_t co
     return add_dim(x, stride * step, count);
 }
 
+/* [a:b] with plain numbers inside the dimension or whole [:], which nearly every slice of a kernel is. */
+static inline bool plain_slice(const PySliceObject *slice, int64_t size, int64_t *start, int64_t *stop)
+{
+    if (VTRN_UNLIKELY(slice->step != Py_None)) return false;
+    *start = 0;
+    *stop = size;
+    if (slice->start != Py_None && !small_int(slice->start, start)) return false;
+    if (slice->stop != Py_None && !small_int(slice->stop, stop)) return false;
+    return *start >= 0 && *start < *stop && *stop <= size;
+}
+
 static int take_slice(struct indexer *x, PyObject *slice)
 {
     Py_ssize_t start, stop, step, count;
-    int64_t size = x->t->shape[x->dim];
+    int64_t size = x->t->shape[x->dim], plain_start, plain_stop;
+
+    if (VTRN_LIKELY(plain_slice((PySliceObject *)slice, size, &plain_start, &plain_stop)))
+        return take_range(x, plain_start, 1, plain_stop - plain_start);
 
     if (PySlice_Unpack(slice, &start, &stop, &step) < 0) return -1;
     if (step < 1) return index_error(x, "dimension %d: step %zd; it must be at least 1", x->dim, step);
@@ -120,11 +150,13 @@ static int take_new_axis(struct indexer *x)
     return add_dim(x, 0, 1);
 }
 
-static int take_item(struct indexer *x, PyObject *item)
+static inline int take_item(struct indexer *x, PyObject *item)
 {
     Py_ssize_t index;
+    int64_t number;
 
-    if (PySlice_Check(item)) return take_slice(x, item);
+    if (VTRN_LIKELY(PySlice_Check(item))) return take_slice(x, item);
+    if (small_int(item, &number)) return take_integer(x, number);
     if (Py_TYPE(item) == &nki_ds_type) return take_ds(x, (struct nki_ds *)item);
     if (IS_REGISTER(item)) return take_register(x, item, 0);
     if (PyBool_Check(item) || !PyIndex_Check(item))

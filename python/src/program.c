@@ -240,23 +240,22 @@ static PyObject *take_outputs(struct vtrn_prog *prog, struct vtrn_chip *chip)
     return list;
 }
 
-/* run([(address, size_bytes), ...], threads, seed, stochastic_rounding): pages of the outputs, in table order. */
-static PyObject *program_run(PyObject *self, PyObject *args)
+/* run([(address, size_bytes), ...], threads=, seed=, ...): pages of the outputs, in table order. */
+static PyObject *program_run(PyObject *self, PyObject *args, PyObject *kwargs)
 {
+    static char *names[] = { "inputs", "threads", "seed", "stochastic_rounding", "mx_scale_v03", NULL };
     struct vtrn_prog *prog = ((struct program *)self)->prog;
     PyObject *inputs, *outputs = NULL;
     struct vtrn_run_options options;
     struct vtrn_error err = { 0 };
     struct vtrn_chip *chip;
     enum vtrn_status status;
-    unsigned long long seed;
-    int threads, stochastic;
+    struct ext_run run = { .seed = -1 };
 
-    if (!PyArg_ParseTuple(args, "O!iKp:run", &PyList_Type, &inputs, &threads, &seed, &stochastic)) return NULL;
-    vtrn_run_options_init(&options);
-    options.threads = threads;
-    options.seed = seed;
-    options.stochastic_rounding = stochastic;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$iLpp:run", names, &PyList_Type, &inputs, &run.threads, &run.seed,
+                                     &run.stochastic_rounding, &run.mx_scale_v03))
+        return NULL;
+    ext_run_options(&run, &options);
     chip = vtrn_chip_create(prog, &options, &err);
     if (!chip) return raise_of(err.status, &err, "run");
     if (bind_inputs(prog, chip, inputs) == 0) {
@@ -276,7 +275,8 @@ static PyMethodDef program_methods[] = {
     { "load", program_load, METH_O | METH_STATIC, "load(path)" },
     { "parse", program_parse, METH_O | METH_STATIC, "parse(text): from assembly text" },
     { "text", program_text, METH_NOARGS, "assembly text" },
-    { "run", program_run, METH_VARARGS, "run(inputs, threads, seed, stochastic_rounding)" },
+    { "run", (PyCFunction)(void (*)(void))program_run, METH_VARARGS | METH_KEYWORDS,
+      "run(inputs, threads=0, seed=-1, stochastic_rounding=False, mx_scale_v03=False)" },
     { 0 },
 };
 static PyGetSetDef program_attributes[] = {

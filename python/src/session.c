@@ -47,6 +47,15 @@ static bool check_signals(void *self, double share)
     return go_on;
 }
 
+void ext_run_options(const struct ext_run *run, struct vtrn_run_options *options)
+{
+    vtrn_run_options_init(options);
+    options->threads = run->threads;
+    if (run->seed >= 0) options->seed = (uint64_t)run->seed;
+    options->stochastic_rounding = run->stochastic_rounding;
+    options->mx_scale_v03 = run->mx_scale_v03;
+}
+
 /* ---------------------------------------------------------------- running */
 bool ext_caught_up(const struct trace *t)
 {
@@ -186,17 +195,14 @@ static void session_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-static int create_chip(struct session *s, int threads, uint64_t seed, bool stochastic)
+static int create_chip(struct session *s, const struct ext_run *run)
 {
     struct vtrn_run_options options;
     struct vtrn_error err = { 0 };
 
     s->prog = vtrn_prog_create(s->arch, s->cores, &err);
     if (!s->prog) return ext_raise_status(err.status, &err, "session");
-    vtrn_run_options_init(&options);
-    options.threads = threads;
-    options.seed = seed;
-    options.stochastic_rounding = stochastic;
+    ext_run_options(run, &options);
     options.print = print_text;
     options.print_self = s;
     options.progress = check_signals;
@@ -207,15 +213,16 @@ static int create_chip(struct session *s, int threads, uint64_t seed, bool stoch
 
 static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "target", "cores", "record", "lazy", "threads", "seed", "stochastic_rounding", "print", "name", "grid", NULL };
+    static char *names[] = { "target", "threads", "seed", "stochastic_rounding", "mx_scale_v03", "cores", "record",
+                             "lazy",   "print",   "name", "grid",                NULL };
     const char *target, *name = "";
-    int cores = 1, record = 0, lazy = 0, threads = 0, stochastic = 0, grid = 0;
-    unsigned long long seed = 0;
+    int cores = 1, record = 0, lazy = 0, grid = 0;
+    struct ext_run run = { .seed = -1 };
     PyObject *print = Py_None;
     struct session *s;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$ippiKpOsp:Session", names, &target, &cores, &record, &lazy, &threads, &seed,
-                                     &stochastic, &print, &name, &grid))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$iLppippOsp:Session", names, &target, &run.threads, &run.seed,
+                                     &run.stochastic_rounding, &run.mx_scale_v03, &cores, &record, &lazy, &print, &name, &grid))
         return NULL;
     if (!vtrn_arch_find(target))
         return EXT_NULL(ext_raise(ext_errors.value, "target", "%.60s: use trn1, inf2, trn2 or trn3", target));
@@ -236,7 +243,7 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (print != Py_None) s->print = Py_NewRef(print);
     for (int core = 0; core < cores; core++) s->trace[core] = (struct trace){ .session = s, .core = core };
     s->owners = PyList_New(0);
-    if (!s->owners || ext_cores_init(s) < 0 || create_chip(s, threads, seed, stochastic) < 0) goto failed;
+    if (!s->owners || ext_cores_init(s) < 0 || create_chip(s, &run) < 0) goto failed;
     if (vtrn_prog_string(s->prog, name, strlen(name), &s->prog->name) < 0) goto failed;
     return (PyObject *)s;
 

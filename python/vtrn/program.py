@@ -61,12 +61,7 @@ class Program:
         options = session_options(settings.merged(threads=threads, seed=seed, stochastic_rounding=stochastic_rounding))
         binder = _Binder(self.inputs)
         bound = [arrays.bind(binder, f"argument {i}", array) for i, array in enumerate(args)]
-        pages = self._program.run(
-            [(b.tensor.address, b.tensor.size_bytes) for b in bound],
-            options["threads"],
-            options["seed"],
-            options["stochastic_rounding"],
-        )
+        pages = self._program.run([(b.tensor.address, b.tensor.size_bytes) for b in bound], **options)
         for b in bound:
             b.finish()
         kind = "torch" if args and arrays.is_torch(args[0]) else "numpy"

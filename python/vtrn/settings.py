@@ -45,12 +45,15 @@ def _flag(name) -> bool:
 
 
 def session_options(chosen: Settings) -> dict:
-    """Keyword arguments of a session, the target apart."""
+    """Keyword arguments of a run, the target apart; absent ones mean the chip's default."""
+    options = {"mx_scale_v03": os.environ.get("VTRN_MX_SCALE", "") == "0.3"}
+    for name in ("threads", "seed"):
+        value = getattr(chosen, name)
+        if value is None:
+            value = os.environ.get("VTRN_" + name.upper())
+        if value is not None:
+            options[name] = int(value)
     stochastic = chosen.stochastic_rounding
     if stochastic is None:
         stochastic = _flag("VTRN_STOCHASTIC_ROUNDING") or _flag("NEURON_RT_STOCHASTIC_ROUNDING_EN")
-    return {
-        "threads": int(os.environ.get("VTRN_THREADS", "0")) if chosen.threads is None else chosen.threads,
-        "seed": int(os.environ.get("VTRN_SEED", "0")) if chosen.seed is None else chosen.seed,
-        "stochastic_rounding": stochastic,
-    }
+    return {"stochastic_rounding": stochastic, **options}

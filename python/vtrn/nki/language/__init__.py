@@ -58,6 +58,7 @@ from vtrn.nki.language.memory import (
 from vtrn.nki.language.objects import NKIObject
 from vtrn.nki.language.tiles import (
     MemoryRegion,
+    _TileSize as _TileSize,
     hbm,
     is_hbm,
     is_on_chip,
@@ -98,4 +99,5 @@ def program_ndim():
     return _vtrn.grid_ndim()
 
 
-__all__ = [name for name in _sys.modules[__name__].__dict__ if not name.startswith("_")]
+# A star import must not hide the built-in range and bool.
+__all__ = [name for name in _sys.modules[__name__].__dict__ if not name.startswith("_") and name not in ("range", "bool")]
