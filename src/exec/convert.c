@@ -150,8 +150,7 @@ static void convert_range(const struct conversion *conversion, int64_t e, int64_
         uint8_t *at = exec_walk_at(dst, e);
         if (at && exec_walk_at(src, e)) {
             bool direct = dst_run >= n;
-            exec_convert(conversion->kern, dst->dtype, direct ? (void *)at : out, src->dtype,
-                         exec_walk_read(src, e, n, in), n);
+            exec_convert(conversion->kern, dst->dtype, direct ? (void *)at : out, src->dtype, exec_walk_read(src, e, n, in), n);
             if (!direct) exec_walk_write(dst, e, n, out);
         }
         e += n;

@@ -203,10 +203,8 @@ static void run_plan(const struct vtrn_kern *kern, const struct plan *plan)
     for (int d = 0; d < last; d++)
         if (d != inner) outer[outers++] = d;
     for (;;) {
-        if (inner == last)
-            move_row(dst, plan->dim[last].dst, src, plan->dim[last].src, plan->dim[last].count, plan->unit);
-        else
-            move_block(kern, dst, src, &plan->dim[last], &plan->dim[inner], plan->unit);
+        if (inner == last) move_row(dst, plan->dim[last].dst, src, plan->dim[last].src, plan->dim[last].count, plan->unit);
+        else move_block(kern, dst, src, &plan->dim[last], &plan->dim[inner], plan->unit);
         int k = outers - 1;
         for (; k >= 0; k--) {
             const struct plan_dim *dim = &plan->dim[outer[k]];
@@ -275,7 +273,7 @@ struct row_copy {
     struct vtrn_core *core;
     const struct exec_walk *dst, *src;
     int64_t rows, row_elems;
-    struct plan plan; /* of row 0; others differ in the addresses alone */
+    struct plan plan;               /* of row 0; others differ in the addresses alone */
     ptrdiff_t dst_shift, src_shift; /* from a row's base to where the plan starts */
 };
 
@@ -314,8 +312,7 @@ static bool plan_rows(struct row_copy *copy)
     struct exec_walk dst_row, src_row;
     copy->rows = by_index->rows;
     copy->row_elems = by_index->row_elems;
-    if (!exec_walk_slice(dst, 0, copy->row_elems, &dst_row) || !exec_walk_slice(src, 0, copy->row_elems, &src_row))
-        return false;
+    if (!exec_walk_slice(dst, 0, copy->row_elems, &dst_row) || !exec_walk_slice(src, 0, copy->row_elems, &src_row)) return false;
     /* Row 0 may not take part: plan on addresses that are only compared, never followed. */
     dst_row.base = dst->base;
     src_row.base = src->base;

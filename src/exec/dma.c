@@ -12,10 +12,7 @@ static bool any_row_skipped(const struct exec_view *view)
     return false;
 }
 
-static uint64_t bytes_of(const struct exec_view *view)
-{
-    return (uint64_t)view->parts * (uint64_t)view->elems * view->elem_bytes;
-}
+static uint64_t bytes_of(const struct exec_view *view) { return (uint64_t)view->parts * (uint64_t)view->elems * view->elem_bytes; }
 
 void exec_dma_count(struct vtrn_core *core, const struct exec_view *view, int access)
 {
@@ -85,22 +82,18 @@ static enum vtrn_status read_axes(struct vtrn_core *core, const struct vtrn_valu
     if (ndim < 2 || ndim > AXES)
         return exec_fault(core, VTRN_FAULT_VALUE, "operand src: %d dimensions; a transpose takes 2, 3 or 4", ndim);
     for (int d = 0; d < ndim; d++) {
-        int64_t axis = axes->kind == VTRN_V_NONE || axes->count == 0 ? implied[ndim - 2][d]
-                       : d < axes->count                             ? axes->ints[d]
-                                                                     : -1;
+        int64_t axis = axes->kind == VTRN_V_NONE || axes->count == 0 ? implied[ndim - 2][d] : d < axes->count ? axes->ints[d] : -1;
         if (axis < 0 || axis >= ndim || axes->count > ndim)
             return exec_fault(core, VTRN_FAULT_VALUE, "operand axes: not a permutation of the %d axes of src", ndim);
         out[d] = (int)axis;
         seen |= 1 << axis;
     }
-    if (seen != (1 << ndim) - 1)
-        return exec_fault(core, VTRN_FAULT_VALUE, "operand axes: names an axis of src twice");
+    if (seen != (1 << ndim) - 1) return exec_fault(core, VTRN_FAULT_VALUE, "operand axes: names an axis of src twice");
     return VTRN_OK;
 }
 
 /* Axes of a packed tensor with the counts of `ap`, permuted: what exec_walk_axes does for one in memory. */
-static void packed_axes(struct exec_walk *walk, const struct vtrn_ap *ap, void *bytes, const struct exec_view *view,
-                        const int *axes)
+static void packed_axes(struct exec_walk *walk, const struct vtrn_ap *ap, void *bytes, const struct exec_view *view, const int *axes)
 {
     struct vtrn_ap dense = *ap;
     struct exec_view in_memory = *view;

@@ -37,10 +37,7 @@ static void add_range(const struct sum *sum, int64_t e, int64_t end)
     }
 }
 
-static bool row_takes_part(const struct exec_walk *walk, int64_t row)
-{
-    return !walk->row_offset || walk->row_offset[row] >= 0;
-}
+static bool row_takes_part(const struct exec_walk *walk, int64_t row) { return !walk->row_offset || walk->row_offset[row] >= 0; }
 
 static void add_rows(const struct sum *sum)
 {
@@ -85,8 +82,10 @@ static enum vtrn_status find_rows(struct vtrn_core *core, struct sum *sum)
         const struct exec_walk *walk = k < 0 ? &sum->dst : &sum->src[k];
         if (!walk->row_offset) continue;
         if (sum->by_index && sum->rows != walk->rows)
-            return exec_fault(core, VTRN_FAULT_VALUE, "operand srcs[%d]: %lld rows by index, another operand has %lld; they must be "
-                              "equal", k, (long long)walk->rows, (long long)sum->rows);
+            return exec_fault(core, VTRN_FAULT_VALUE,
+                              "operand srcs[%d]: %lld rows by index, another operand has %lld; they must be "
+                              "equal",
+                              k, (long long)walk->rows, (long long)sum->rows);
         sum->by_index = true;
         sum->rows = walk->rows;
         sum->row_elems = walk->row_elems;

@@ -104,9 +104,10 @@ enum vtrn_status vtrn_exec_local_gather(struct vtrn_core *core, const struct vtr
     bool whole = valid * each == vtrn_ap_free_elems(&arg->dst.ap);
     VTRN_TRY(exec_resolve(core, &arg->dst.ap, whole ? VTRN_WRITE : VTRN_READ | VTRN_WRITE, &dst));
     if (dst.elems < valid * each || dst.parts != src.parts || index.parts != src.parts || src.parts % GROUP != 0)
-        return exec_fault(core, VTRN_FAULT_VALUE, "operand dst: [%lld, %lld] does not hold %lld x %lld gathered elements of %lld "
-                          "partitions", (long long)dst.parts, (long long)dst.elems, (long long)valid, (long long)each,
-                          (long long)src.parts);
+        return exec_fault(core, VTRN_FAULT_VALUE,
+                          "operand dst: [%lld, %lld] does not hold %lld x %lld gathered elements of %lld "
+                          "partitions",
+                          (long long)dst.parts, (long long)dst.elems, (long long)valid, (long long)each, (long long)src.parts);
     struct row_reader reader;
     VTRN_TRY(exec_stage_always(core, &dst, &src));
     VTRN_TRY(open_rows(core, &reader, &src));
@@ -149,9 +150,11 @@ enum vtrn_status vtrn_exec_nc_n_gather(struct vtrn_core *core, const struct vtrn
     VTRN_TRY(exec_resolve(core, &arg->indices.ap, VTRN_READ, &indices));
     VTRN_TRY(exec_resolve(core, &arg->dst.ap, VTRN_WRITE, &dst));
     if (dst.elems != indices.elems || dst.parts != indices.parts || dst.parts != data.parts || dst.dtype != data.dtype)
-        return exec_fault(core, VTRN_FAULT_VALUE, "operand dst: [%lld, %lld] %s; it needs the shape of indices [%lld, %lld] and the "
-                          "dtype of data, %s", (long long)dst.parts, (long long)dst.elems, vtrn_dtypes[dst.dtype].nki_name,
-                          (long long)indices.parts, (long long)indices.elems, vtrn_dtypes[data.dtype].nki_name);
+        return exec_fault(core, VTRN_FAULT_VALUE,
+                          "operand dst: [%lld, %lld] %s; it needs the shape of indices [%lld, %lld] and the "
+                          "dtype of data, %s",
+                          (long long)dst.parts, (long long)dst.elems, vtrn_dtypes[dst.dtype].nki_name, (long long)indices.parts,
+                          (long long)indices.elems, vtrn_dtypes[data.dtype].nki_name);
     VTRN_TRY(check_indices(core, &indices, data.elems));
     struct row_reader reader;
     VTRN_TRY(exec_stage_always(core, &dst, &data));

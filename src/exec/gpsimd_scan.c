@@ -54,8 +54,8 @@ enum vtrn_status vtrn_exec_tensor_partition_reduce(struct vtrn_core *core, const
     for (int64_t i = 0; i < data.elems; i += BLOCK) {
         int64_t n = data.elems - i < BLOCK ? data.elems - i : BLOCK;
         for (int64_t p = 0; p < data.parts; p++) {
-            const void *from = raw ? exec_load_raw(&data, p, 1, i, n, row.raw)
-                                   : (const void *)exec_load_f32(core, &data, p, 1, i, n, row.f32);
+            const void *from =
+                raw ? exec_load_raw(&data, p, 1, i, n, row.raw) : (const void *)exec_load_f32(core, &data, p, 1, i, n, row.f32);
             if (p == 0) memcpy(&acc, from, (size_t)n * (raw ? data.elem_bytes : sizeof(float)));
             else (raw ? combine_raw : combine_f32)(kern, op, data.dtype, &acc, from, (size_t)n);
         }
@@ -171,9 +171,10 @@ enum vtrn_status vtrn_exec_topk(struct vtrn_core *core, const struct vtrn_inst *
     topk.k = topk.val.elems;
     topk.columns = (topk.n + GROUP - 1) / GROUP;
     if (topk.k > topk.n || topk.columns > topk.src.elems || topk.src.parts % GROUP != 0)
-        return exec_fault(core, VTRN_FAULT_VALUE, "operand src: [%lld, %lld] does not hold n = %lld elements in groups of 16 "
-                          "partitions, or they are fewer than the %lld asked for", (long long)topk.src.parts,
-                          (long long)topk.src.elems, (long long)topk.n, (long long)topk.k);
+        return exec_fault(core, VTRN_FAULT_VALUE,
+                          "operand src: [%lld, %lld] does not hold n = %lld elements in groups of 16 "
+                          "partitions, or they are fewer than the %lld asked for",
+                          (long long)topk.src.parts, (long long)topk.src.elems, (long long)topk.n, (long long)topk.k);
     VTRN_TRY(exec_stage_always(core, &topk.val, &topk.src));
     VTRN_TRY(exec_stage_always(core, &topk.idx, &topk.src));
     topk.value = malloc((size_t)topk.n * sizeof *topk.value);
@@ -262,8 +263,7 @@ static void bounds_of_row(const uint32_t *id, uint32_t zero_mask, int64_t n, int
     }
 }
 
-static void store_ints(struct vtrn_core *core, const struct exec_view *dst, int64_t p, int64_t i0, int64_t n,
-                       const int32_t *value)
+static void store_ints(struct vtrn_core *core, const struct exec_view *dst, int64_t p, int64_t i0, int64_t n, const int32_t *value)
 {
     uint32_t out[BLOCK];
     for (int64_t i = 0; i < n; i += BLOCK) {

@@ -31,10 +31,10 @@ enum vtrn_status exec_resolve_indirect(struct vtrn_core *core, const struct vtrn
             int64_t part = dyn->part0 + g * group + i % members;
             int64_t at = (dyn->offset + i / members * column_step) * index_bytes;
             if (part >= index->partitions || at < 0 || at + index_bytes > (int64_t)index->row_bytes)
-                return exec_fault(core, VTRN_FAULT_BOUNDS, "indirect operand: offset %lld of partition group %lld would be at "
+                return exec_fault(core, VTRN_FAULT_BOUNDS,
+                                  "indirect operand: offset %lld of partition group %lld would be at "
                                   "partition %lld, byte %lld of the index tile, which has %d partitions of %zu bytes",
-                                  (long long)i, (long long)g, (long long)part, (long long)at, index->partitions,
-                                  index->row_bytes);
+                                  (long long)i, (long long)g, (long long)part, (long long)at, index->partitions, index->row_bytes);
             int64_t value = exec_int_load(dyn->dtype, index->base + (size_t)part * index->pitch + at);
             if (value < 0 || (dyn->limit && value >= dyn->limit) || value > (fits - 1) / step)
                 return exec_fault(core, VTRN_FAULT_INDEX, "indirect operand: index[%lld, %lld] = %lld is outside 0..%lld",

@@ -1,8 +1,7 @@
 /* How front ends look at values: elements that an access pattern walks, packed in its order. */
 #include "exec/walk_int.h"
 
-enum vtrn_status vtrn_core_peek(struct vtrn_core *core, const struct vtrn_ap *ap, void *out, size_t size_bytes,
-                                struct vtrn_error *err)
+enum vtrn_status vtrn_core_peek(struct vtrn_core *core, const struct vtrn_ap *ap, void *out, size_t size_bytes, struct vtrn_error *err)
 {
     struct vtrn_fault before = core->fault;
     struct exec_view view;

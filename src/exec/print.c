@@ -86,8 +86,8 @@ static void float_word(const struct printer *printer, float value, char *out, si
         snprintf(text, sizeof text, "%.*e", fraction, (double)value);
         char *e = strchr(text, 'e');
         int power = atoi(e + 1);
-        snprintf(exponent, sizeof exponent, "%se%c%0*d", fraction ? "" : ".", power < 0 ? '-' : '+',
-                 printer->exponent_digits, abs(power));
+        snprintf(exponent, sizeof exponent, "%se%c%0*d", fraction ? "" : ".", power < 0 ? '-' : '+', printer->exponent_digits,
+                 abs(power));
         strcpy(e, exponent);
         pad(out, size, printer->left - (signbit(value) ? 2 : 1), text, width);
     } else {

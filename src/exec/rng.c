@@ -20,7 +20,7 @@ struct exec_rng {
     bool xorwow_vector;
     uint32_t gpsimd[LANES][STATE_WORDS];
     uint32_t vector[LANES][VECTOR_STATES][STATE_WORDS]; /* LFSR: [lane][0][0] */
-    uint32_t lfsr_jump[4][256]; /* 32 steps at once: exclusive or of one entry per byte of the state */
+    uint32_t lfsr_jump[4][256];                         /* 32 steps at once: exclusive or of one entry per byte of the state */
 };
 
 /* SplitMix64's finaliser (Steele, Lea, Flood, OOPSLA 2014). */
@@ -180,8 +180,10 @@ static enum vtrn_status check_state_size(struct vtrn_core *core, const struct vt
     int64_t words;
     lane_state(core, inst, 0, &words);
     if (inst->engine != VTRN_ENGINE_GPSIMD && !core->rng->xorwow_vector)
-        return exec_fault(core, VTRN_FAULT_VALUE, "operand %s: the vector engine has XORWOW states from NeuronCore-v4 on; "
-                          "use engine=gpsimd, or set_rng_seed", operand);
+        return exec_fault(core, VTRN_FAULT_VALUE,
+                          "operand %s: the vector engine has XORWOW states from NeuronCore-v4 on; "
+                          "use engine=gpsimd, or set_rng_seed",
+                          operand);
     if (view->elems == words && view->parts <= LANES) return VTRN_OK;
     return exec_fault(core, VTRN_FAULT_VALUE, "operand %s: %lld words a partition; the XORWOW state of the %s engine has %lld",
                       operand, (long long)view->elems, vtrn_engine_name(inst->engine), (long long)words);

@@ -66,13 +66,14 @@ enum vtrn_status vtrn_exec_sendrecv(struct vtrn_core *core, const struct vtrn_in
         return exec_fault(core, VTRN_FAULT_VALUE, "operands send_to_rank, recv_from_rank: %lld and %lld; the program has cores 0..%d",
                           (long long)to, (long long)from, cores - 1);
     if (to != from)
-        return exec_fault(core, VTRN_FAULT_VALUE, "operands send_to_rank, recv_from_rank: %lld and %lld on core %d; between two "
-                          "cores both name the other one", (long long)to, (long long)from, core->id);
+        return exec_fault(core, VTRN_FAULT_VALUE,
+                          "operands send_to_rank, recv_from_rank: %lld and %lld on core %d; between two "
+                          "cores both name the other one",
+                          (long long)to, (long long)from, core->id);
     if (to == core->id) {
         struct packet packet;
         VTRN_TRY(open_packet(core, &packet));
-        if (!same_shape(&packet.src_view, &packet.dst_view))
-            return shape_fault(core, "src", &packet.src_view, &packet.dst_view);
+        if (!same_shape(&packet.src_view, &packet.dst_view)) return shape_fault(core, "src", &packet.src_view, &packet.dst_view);
         return exec_copy(core, &packet.dst, &packet.src);
     }
     core->wait.send_to = to;
@@ -107,8 +108,7 @@ enum vtrn_status vtrn_exec_core_barrier(struct vtrn_core *core, const struct vtr
 static void describe(const struct vtrn_core *core, char *out, size_t size)
 {
     const struct vtrn_wait *wait = &core->wait;
-    if (wait->kind == VTRN_WAIT_BARRIER)
-        snprintf(out, size, "core %d is at a core_barrier (instruction %u)", core->id, wait->pc);
+    if (wait->kind == VTRN_WAIT_BARRIER) snprintf(out, size, "core %d is at a core_barrier (instruction %u)", core->id, wait->pc);
     else
         snprintf(out, size, "core %d is at a sendrecv with core %lld on pipe %lld (instruction %u)", core->id,
                  (long long)wait->send_to, (long long)wait->pipe_id, wait->pc);

@@ -239,7 +239,7 @@ bool exec_walk_injective(const struct exec_walk *walk)
         int64_t count;
     } dim[WALK_DIMS];
     ptrdiff_t extent = walk->elem_bytes;
-    if (walk->row_offset) return false; /* indices may repeat */
+    if (walk->row_offset) return false;    /* indices may repeat */
     for (int d = 0; d < walk->ndim; d++) { /* by ascending stride */
         ptrdiff_t stride = walk->dim[d].stride < 0 ? -walk->dim[d].stride : walk->dim[d].stride;
         int at = d;

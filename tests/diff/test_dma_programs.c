@@ -196,7 +196,8 @@ static void compare(struct model *model, uint64_t seed)
         for (int64_t p = 0; p < tensor->parts; p++)
             for (int64_t b = 0; b < tensor->row_bytes; b++)
                 if (image[p * tensor->row_bytes + b] != *model_at(model, tensor, p, b))
-                    fail_msg("seed %llu: tensor %d, partition %lld, byte %lld", (unsigned long long)seed, k, (long long)p, (long long)b);
+                    fail_msg("seed %llu: tensor %d, partition %lld, byte %lld", (unsigned long long)seed, k, (long long)p,
+                             (long long)b);
         free(image);
     }
 }

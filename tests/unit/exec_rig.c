@@ -91,8 +91,7 @@ void rig_destroy(struct rig *rig)
 /* ---- tensors ---- */
 uint32_t rig_tensor(struct rig *rig, int core, int space, int dtype, int rank, const int64_t *dim)
 {
-    struct vtrn_tensor proto = { .space = (uint8_t)space, .dtype = (uint8_t)dtype, .rank = (uint8_t)rank,
-                                 .core = (uint8_t)core };
+    struct vtrn_tensor proto = { .space = (uint8_t)space, .dtype = (uint8_t)dtype, .rank = (uint8_t)rank, .core = (uint8_t)core };
     struct vtrn_error err = { 0 };
     uint32_t tensor;
     for (int d = 0; d < rank; d++) proto.dim[d] = dim[d];

@@ -296,8 +296,8 @@ static void test_interrupt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alu),   cmocka_unit_test(test_alu_faults),   cmocka_unit_test(test_load_store),
-        cmocka_unit_test(test_loops), cmocka_unit_test(test_bounds),       cmocka_unit_test(test_while),
+        cmocka_unit_test(test_alu),          cmocka_unit_test(test_alu_faults), cmocka_unit_test(test_load_store),
+        cmocka_unit_test(test_loops),        cmocka_unit_test(test_bounds),     cmocka_unit_test(test_while),
         cmocka_unit_test(test_growing_list), cmocka_unit_test(test_interrupt),
     };
     return cmocka_run_group_tests_name("exec_control", tests, NULL, NULL);

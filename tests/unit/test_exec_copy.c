@@ -82,8 +82,9 @@ static bool make_operand(struct operand *operand, uint8_t *memory, int64_t elems
             operand->stride[d] = -operand->stride[d];
         }
     struct exec_view *view = &operand->view;
-    *view = (struct exec_view){ .base = memory + start, .pitch = operand->stride[0], .parts = operand->count[0],
-                                .dtype = dtype, .elem_bytes = (uint8_t)bytes };
+    *view = (struct exec_view){
+        .base = memory + start, .pitch = operand->stride[0], .parts = operand->count[0], .dtype = dtype, .elem_bytes = (uint8_t)bytes
+    };
     view->elems = elems / view->parts;
     for (int d = 1; d < operand->ndim; d++) {
         view->dim[view->ndim].stride = operand->stride[d];
@@ -119,7 +120,10 @@ static void model_convert(uint8_t dst_dtype, void *dst, uint8_t src_dtype, const
         case VTRN_DT_U8: low = 0, high = 255; break;
         case VTRN_DT_U16: low = 0, high = 65535; break;
         case VTRN_DT_U32: low = 0, high = UINT32_MAX; break;
-        default: low = 0, high = 1; value = value != 0; break;
+        default:
+            low = 0, high = 1;
+            value = value != 0;
+            break;
         }
         exec_int_store(dst_dtype, dst, value < low ? low : value > high ? high : value);
     } else {
@@ -246,7 +250,7 @@ static void test_large(void **state)
         int bytes;
         bool transpose, broadcast;
     } cases[] = { { 128, 8192, 4, false, false }, { 1024, 1024, 2, true, false }, { 1000, 333, 4, true, false },
-                  { 777, 1025, 1, true, false },  { 128, 4096, 2, false, true }, { 1, 1 << 20, 1, false, false } };
+                  { 777, 1025, 1, true, false },  { 128, 4096, 2, false, true },  { 1, 1 << 20, 1, false, false } };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         int64_t rows = cases[k].rows, cols = cases[k].cols, bytes = cases[k].bytes, elems = rows * cols;
         ptrdiff_t pitch = (ptrdiff_t)(cols * bytes + 64);

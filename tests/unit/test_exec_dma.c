@@ -1,8 +1,8 @@
 /* exec/dma.c and dma_compute.c: whole instructions against a model that moves one element after the other. */
 #include "exec_rig.h"
 
-static const uint8_t dtypes[] = { VTRN_DT_F32, VTRN_DT_BF16, VTRN_DT_U8, VTRN_DT_I32, VTRN_DT_F8E4M3, VTRN_DT_I16, VTRN_DT_F16,
-                                  VTRN_DT_U32 };
+static const uint8_t dtypes[] = { VTRN_DT_F32,    VTRN_DT_BF16, VTRN_DT_U8,  VTRN_DT_I32,
+                                  VTRN_DT_F8E4M3, VTRN_DT_I16,  VTRN_DT_F16, VTRN_DT_U32 };
 enum { DTYPES = sizeof dtypes };
 
 static bool is_int(uint8_t dtype) { return vtrn_dtypes[dtype].cls == VTRN_CLASS_INT || vtrn_dtypes[dtype].cls == VTRN_CLASS_UINT; }
@@ -14,7 +14,10 @@ static void convert(uint8_t to, void *dst, uint8_t from, const void *src)
     if (to == from) {
         memcpy(dst, src, size_of(to));
     } else if (is_int(to) && is_int(from)) {
-        double value = (double)vtrn_to_f32(from, src), high = to == VTRN_DT_U8 ? 255 : to == VTRN_DT_I16 ? 32767 : to == VTRN_DT_I32 ? 2147483647.0 : 4294967295.0;
+        double value = (double)vtrn_to_f32(from, src), high = to == VTRN_DT_U8    ? 255
+                                                              : to == VTRN_DT_I16 ? 32767
+                                                              : to == VTRN_DT_I32 ? 2147483647.0
+                                                                                  : 4294967295.0;
         double low = to == VTRN_DT_I16 ? -32768 : to == VTRN_DT_I32 ? -2147483648.0 : 0;
         int64_t v = (int64_t)(value < low ? low : value > high ? high : value); /* the rig's integers are exact in fp32 */
         memcpy(dst, &v, size_of(to));
@@ -142,7 +145,8 @@ static void test_overlap(void **state)
         int space = k % 2 ? VTRN_SBUF : VTRN_HBM;
         uint32_t tensor = rig_tensor2(rig, 0, space, VTRN_DT_F32, 20, 30);
         int64_t rows = 1 + rig_below(15), cols = 1 + rig_below(25);
-        int64_t r[2] = { rig_below(20 - rows + 1), rig_below(20 - rows + 1) }, c[2] = { rig_below(30 - cols + 1), rig_below(30 - cols + 1) };
+        int64_t r[2] = { rig_below(20 - rows + 1), rig_below(20 - rows + 1) },
+                c[2] = { rig_below(30 - cols + 1), rig_below(30 - cols + 1) };
         uint32_t *before = rig_fill(rig, 0, tensor), *expect = malloc(600 * sizeof *expect);
         struct vtrn_inst inst;
         vtrn_inst_init(&inst, VTRN_OP_dma_copy);
@@ -308,7 +312,8 @@ static void test_index_outside(void **state)
     vtrn_inst_init(&inst, VTRN_OP_dma_copy);
     struct vtrn_ap far = indexed_ap(&x, &inst);
     append_copy(x.rig, &inst, rig_ap(x.rig, tile), far, VTRN_OOB_ERROR);
-    snprintf(words, sizeof words, "index[%lld] = %lld is outside 0..%lld", (long long)x.count - 1, (long long)x.rows, (long long)x.rows - 1);
+    snprintf(words, sizeof words, "index[%lld] = %lld is outside 0..%lld", (long long)x.count - 1, (long long)x.rows,
+             (long long)x.rows - 1);
     rig_run_fault(x.rig, 0, VTRN_FAULT_INDEX, words);
     close_indexed(&x);
 }
@@ -386,7 +391,8 @@ static void transpose_rows_case(int64_t rows, int64_t index_rows, bool bad)
 {
     struct rig *rig = rig_create("trn2", 1, 1);
     int64_t index_cols = (rows + index_rows - 1) / index_rows, table = 500, inner = 16 + rig_below(100);
-    uint32_t src = rig_tensor2(rig, 0, VTRN_HBM, VTRN_DT_BF16, table, inner), dst = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_BF16, inner, rows);
+    uint32_t src = rig_tensor2(rig, 0, VTRN_HBM, VTRN_DT_BF16, table, inner),
+             dst = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_BF16, inner, rows);
     uint32_t index = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_U32, index_rows, index_cols);
     uint16_t *image = rig_fill(rig, 0, src), *expect = rig_fill(rig, 0, dst);
     uint32_t *list = rig_fill(rig, 0, index);
@@ -538,10 +544,10 @@ static void test_sum_overlap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),           cmocka_unit_test(test_strides_and_rank), cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_scalar_offset),  cmocka_unit_test(test_rows_by_index),    cmocka_unit_test(test_index_outside),
-        cmocka_unit_test(test_poison_stays),   cmocka_unit_test(test_transpose),        cmocka_unit_test(test_transpose_rows),
-        cmocka_unit_test(test_sums),           cmocka_unit_test(test_read_modify_write), cmocka_unit_test(test_sum_overlap),
+        cmocka_unit_test(test_copy),          cmocka_unit_test(test_strides_and_rank),  cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_scalar_offset), cmocka_unit_test(test_rows_by_index),     cmocka_unit_test(test_index_outside),
+        cmocka_unit_test(test_poison_stays),  cmocka_unit_test(test_transpose),         cmocka_unit_test(test_transpose_rows),
+        cmocka_unit_test(test_sums),          cmocka_unit_test(test_read_modify_write), cmocka_unit_test(test_sum_overlap),
     };
     return cmocka_run_group_tests_name("exec_dma", tests, NULL, NULL);
 }

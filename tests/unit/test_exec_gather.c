@@ -34,8 +34,7 @@ static void gather_case(uint8_t dtype, int64_t groups, int64_t columns, int64_t 
     uint8_t *source = rig_fill(g.rig, 0, g.src.tensor), *expect = rig_fill(g.rig, 0, g.dst.tensor);
     uint16_t *list = rig_fill(g.rig, 0, g.index.tensor);
     for (int64_t p = 0; p < 16 * groups; p++)
-        for (int64_t i = 0; i < columns; i++)
-            list[rig_at(g.rig, &g.index, p, i)] = (uint16_t)rig_below(40 * each - each + 1);
+        for (int64_t i = 0; i < columns; i++) list[rig_at(g.rig, &g.index, p, i)] = (uint16_t)rig_below(40 * each - each + 1);
     /* Beyond num_valid_indices nothing is read: rubbish must not matter. */
     for (int64_t j = valid; j < 16 * columns; j++)
         for (int64_t c = 0; c < groups; c++) list[rig_at(g.rig, &g.index, 16 * c + j % 16, j / 16)] = 0xffff;
@@ -97,7 +96,8 @@ static void n_gather_case(uint8_t dtype, bool in_place)
     struct vtrn_ap data = rig_random_ap(rig, 0, VTRN_SBUF, dtype, parts, data_elems);
     struct vtrn_ap indices = rig_random_ap(rig, 0, VTRN_SBUF, VTRN_DT_U32, parts, elems);
     struct vtrn_ap dst = in_place ? data : rig_random_ap(rig, 0, VTRN_SBUF, dtype, parts, elems);
-    uint8_t *source = rig_fill(rig, 0, data.tensor), *expect = in_place ? rig_image(rig, 0, dst.tensor) : rig_fill(rig, 0, dst.tensor);
+    uint8_t *source = rig_fill(rig, 0, data.tensor),
+            *expect = in_place ? rig_image(rig, 0, dst.tensor) : rig_fill(rig, 0, dst.tensor);
     uint32_t *index = rig_fill(rig, 0, indices.tensor);
     for (int64_t i = 0; i < rig_elems(rig, indices.tensor); i++) index[i] = (uint32_t)rig_below(data_elems);
     rig_write(rig, 0, indices.tensor, index);

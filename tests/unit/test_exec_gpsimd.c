@@ -100,8 +100,12 @@ static void test_iota(void **state)
 
 static bool holds(int cmp, int32_t a)
 {
-    return cmp == VTRN_CMP_EQUAL ? a == 0 : cmp == VTRN_CMP_NOT_EQUAL ? a != 0 : cmp == VTRN_CMP_GREATER ? a > 0
-           : cmp == VTRN_CMP_GREATER_EQUAL ? a >= 0 : cmp == VTRN_CMP_LESS ? a < 0 : a <= 0;
+    return cmp == VTRN_CMP_EQUAL           ? a == 0
+           : cmp == VTRN_CMP_NOT_EQUAL     ? a != 0
+           : cmp == VTRN_CMP_GREATER       ? a > 0
+           : cmp == VTRN_CMP_GREATER_EQUAL ? a >= 0
+           : cmp == VTRN_CMP_LESS          ? a < 0
+                                           : a <= 0;
 }
 
 static void select_case(int k)
@@ -159,7 +163,8 @@ static void test_select_overlap(void **state)
         struct rig *rig = rig_create("trn2", 1, 1);
         uint32_t tile = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_F32, 40, 3000);
         int64_t cols = 1 + rig_below(2500), pairs[2] = { 1, cols }, row = k % 3, shift = 1 + rig_below(20);
-        struct vtrn_ap dst = rig_slice(rig, tile, row, 30, k % 2 ? shift : 0, cols), src = rig_slice(rig, tile, 2 - row, 30, k % 2 ? 0 : shift, cols);
+        struct vtrn_ap dst = rig_slice(rig, tile, row, 30, k % 2 ? shift : 0, cols),
+                       src = rig_slice(rig, tile, 2 - row, 30, k % 2 ? 0 : shift, cols);
         float *before = rig_fill(rig, 0, tile), *expect = rig_image(rig, 0, tile);
         struct vtrn_inst inst;
         vtrn_inst_init(&inst, VTRN_OP_affine_select);
@@ -237,7 +242,9 @@ static void reduce_case(int op, uint8_t from, uint8_t to)
             else if (op == VTRN_ALU_BITWISE_AND) bits &= word;
             else if (op == VTRN_ALU_BITWISE_OR) bits |= word;
             else if (whole && op == VTRN_ALU_ADD) bits += word;
-            else if (whole) bits = from == VTRN_DT_U32 ? (word > bits ? word : bits) : (uint32_t)((int32_t)word > (int32_t)bits ? (int32_t)word : (int32_t)bits);
+            else if (whole)
+                bits = from == VTRN_DT_U32 ? (word > bits ? word : bits)
+                                           : (uint32_t)((int32_t)word > (int32_t)bits ? (int32_t)word : (int32_t)bits);
             else sum = op == VTRN_ALU_MAXIMUM ? fmaxf(sum, value) : sum + value;
         }
         uint8_t *want = expect + rig_at(rig, &dst, 0, i) * (int64_t)to_bytes;
@@ -282,7 +289,8 @@ static void topk_case(int64_t n, int64_t k, bool ties)
     uint32_t idx = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_U32, parts, k);
     uint16_t *data = malloc((size_t)(parts * cols) * 2);
     for (int64_t i = 0; i < parts * cols; i++)
-        vtrn_from_f32(VTRN_DT_BF16, ties ? (rig_below(9) ? (float)(rig_below(7) - 3) : -0.0f) : (float)(rig_below(100000) - 50000) / 64, data + i);
+        vtrn_from_f32(VTRN_DT_BF16,
+                      ties ? (rig_below(9) ? (float)(rig_below(7) - 3) : -0.0f) : (float)(rig_below(100000) - 50000) / 64, data + i);
     rig_write(rig, 0, src, data);
     struct vtrn_inst inst;
     vtrn_inst_init(&inst, VTRN_OP_topk);
@@ -417,8 +425,8 @@ static void test_sequence_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_iota),  cmocka_unit_test(test_affine_select), cmocka_unit_test(test_partition_reduce),
-        cmocka_unit_test(test_topk),  cmocka_unit_test(test_nonzero),       cmocka_unit_test(test_sequence_bounds),
+        cmocka_unit_test(test_iota),           cmocka_unit_test(test_affine_select),  cmocka_unit_test(test_partition_reduce),
+        cmocka_unit_test(test_topk),           cmocka_unit_test(test_nonzero),        cmocka_unit_test(test_sequence_bounds),
         cmocka_unit_test(test_select_overlap), cmocka_unit_test(test_reduce_overlap),
     };
     return cmocka_run_group_tests_name("exec_gpsimd", tests, NULL, NULL);

@@ -44,7 +44,8 @@ static void xorwow_case(const char *target, int engine, int states)
     enum { PARTS = 5, ELEMS = 1501 };
     uint32_t state = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_U32, PARTS, 6 * states);
     uint32_t words = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_U32, PARTS, ELEMS);
-    uint32_t bytes = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_I8, PARTS, 7), later = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_U32, PARTS, 6 * states);
+    uint32_t bytes = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_I8, PARTS, 7),
+             later = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_U32, PARTS, 6 * states);
     append_state(rig, false, state, engine);
     append_rng(rig, words, engine);
     append_rng(rig, bytes, engine);
@@ -94,8 +95,7 @@ static void test_set_state(void **state)
         for (int k = 0; k < 2; k++) got[k] = rig_image(rig, 0, out[k]);
         assert_memory_equal(got[0], got[1], 128 * 64 * 4);
         for (int p = 0; p < 128; p++)
-            for (int i = 0; i < 64; i++)
-                assert_int_equal(got[0][p * 64 + i], xorwow(s + p * words + (vector ? i % 4 * 6 : 0)));
+            for (int i = 0; i < 64; i++) assert_int_equal(got[0][p * 64 + i], xorwow(s + p * words + (vector ? i % 4 * 6 : 0)));
         free(s);
         free(got[0]);
         free(got[1]);
@@ -230,8 +230,8 @@ static void test_rounding_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_xorwow),   cmocka_unit_test(test_set_state), cmocka_unit_test(test_lfsr),
-        cmocka_unit_test(test_seeds),    cmocka_unit_test(test_run_seed),  cmocka_unit_test(test_rand2),
+        cmocka_unit_test(test_xorwow),         cmocka_unit_test(test_set_state), cmocka_unit_test(test_lfsr),
+        cmocka_unit_test(test_seeds),          cmocka_unit_test(test_run_seed),  cmocka_unit_test(test_rand2),
         cmocka_unit_test(test_rounding_words),
     };
     return cmocka_run_group_tests_name("exec_rng", tests, NULL, NULL);
