@@ -1,5 +1,6 @@
-"""Text as .editorconfig has it: UTF-8, LF, a final newline, no tabs and no blanks at line ends, lines of at most 160 columns in
-code; each .c file begins with a comment that says what it does. Also: no path of somebody's machine.
+"""Text as .editorconfig has it: UTF-8, LF, a final newline, no tabs and no blanks at line ends; in code lines of at most
+160 columns (tests have tables of cases, messages long strings); each .c file begins with a comment that says what it does. Also:
+no path of somebody's machine.
 
 Prints each breach as FILE:LINE: what; exit code 1 when there is one.
 """
@@ -10,6 +11,7 @@ import sys
 from check_size import ROOT, tracked
 
 COLUMNS = 160
+LONG_STRING = re.compile(r'"[^"]{80,}"')
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|home/\w+|root)/")
 
 
@@ -29,7 +31,7 @@ def check(path):
             yield f"{name}:{number}: a tab or a carriage return"
         if line != line.rstrip():
             yield f"{name}:{number}: blanks at the line's end"
-        if len(line) > COLUMNS and path.suffix in (".c", ".h", ".py") and "http" not in line:
+        if len(line) > COLUMNS and path.suffix in (".c", ".h", ".py") and name.parts[0] != "tests" and not LONG_STRING.search(line):
             yield f"{name}:{number}: {len(line)} columns; the limit is {COLUMNS}"
         if MACHINE_PATH.search(line) and path.name != "check_text.py":
             yield f"{name}:{number}: a path of somebody's machine: {MACHINE_PATH.search(line).group(0)}"
