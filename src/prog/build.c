@@ -114,10 +114,7 @@ static void close_loop(struct vtrn_prog *prog, int core, uint32_t begin, uint32_
 }
 
 /* ---------------------------------------------------------------- append */
-static bool begins_loop(const struct vtrn_inst *inst)
-{
-    return inst->op == VTRN_OP_loop_begin || inst->op == VTRN_OP_while_begin;
-}
+static bool begins_loop(const struct vtrn_inst *inst) { return inst->op == VTRN_OP_loop_begin || inst->op == VTRN_OP_while_begin; }
 
 /* Whether the instruction may open or close a loop here, and room to note it. */
 static enum vtrn_status check_loops(struct vtrn_code *code, const struct vtrn_inst *inst, struct vtrn_error *err)
@@ -164,8 +161,7 @@ enum vtrn_status vtrn_prog_append(struct vtrn_prog *prog, int core, struct vtrn_
     VTRN_TRY(check_loops(code, inst, err));
     index = code->count;
     VTRN_FAIL_IF(index >= UINT32_MAX - 1, err, VTRN_LIMIT, "too many instructions");
-    if (VTRN_UNLIKELY(index + 2 > code->capacity) &&
-        prog_grow(&code->start, &code->capacity, index + 2, sizeof *code->start) < 0)
+    if (VTRN_UNLIKELY(index + 2 > code->capacity) && prog_grow(&code->start, &code->capacity, index + 2, sizeof *code->start) < 0)
         return vtrn_fail(err, VTRN_NOMEM, "no memory for %u instructions", index + 1);
     size_before = code->words.size;
     status = vtrn_inst_encode(inst, &code->words, err);
@@ -192,8 +188,8 @@ void vtrn_prog_get(const struct vtrn_prog *prog, int core, uint32_t index, struc
     size_t length;
 
     VTRN_ASSERT(index < code->count);
-    VTRN_ASSERT(vtrn_inst_decode(words + code->start[index], code->start[index + 1] - code->start[index], inst_out, &length,
-                                 &err) == VTRN_OK);
+    VTRN_ASSERT(vtrn_inst_decode(words + code->start[index], code->start[index + 1] - code->start[index], inst_out, &length, &err) ==
+                VTRN_OK);
 }
 
 /* ---------------------------------------------------------------- edges */
@@ -215,8 +211,7 @@ static const struct vtrn_loop *loop_around(const struct vtrn_code *code, uint32_
     return loop;
 }
 
-enum vtrn_status vtrn_prog_edge(struct vtrn_prog *prog, int core, uint32_t consumer, uint32_t producer,
-                                struct vtrn_error *err)
+enum vtrn_status vtrn_prog_edge(struct vtrn_prog *prog, int core, uint32_t consumer, uint32_t producer, struct vtrn_error *err)
 {
     const struct vtrn_loop *loop;
     struct vtrn_code *code;
@@ -224,16 +219,15 @@ enum vtrn_status vtrn_prog_edge(struct vtrn_prog *prog, int core, uint32_t consu
     VTRN_FAIL_IF(core < 0 || core >= prog->cores, err, VTRN_INVALID, "core %d: the program has %d", core, prog->cores);
     code = &prog->code[core];
     VTRN_FAIL_IF(consumer >= code->count || producer >= code->count, err, VTRN_INVALID,
-                 "depends_on: instruction %u is not in core %d's list of %u", consumer >= code->count ? consumer : producer,
-                 core, code->count);
+                 "depends_on: instruction %u is not in core %d's list of %u", consumer >= code->count ? consumer : producer, core,
+                 code->count);
     VTRN_FAIL_IF(producer >= consumer, err, VTRN_ILLEGAL,
                  "depends_on: the producer (instruction %u) must come before the consumer (%u)", producer, consumer);
     /* The wait fires on every turn of the consumer's loop: an edge may not leave the loop that its producer is in. */
     loop = loop_around(code, producer);
     VTRN_FAIL_IF(loop && loop->end <= consumer, err, VTRN_ILLEGAL,
                  "depends_on: the producer is inside a loop that the consumer is not in; put both in the same loop");
-    VTRN_FAIL_IF(code->edges == UINT32_MAX ||
-                     prog_grow(&code->edge, &code->edge_capacity, code->edges + 1, sizeof *code->edge) < 0,
+    VTRN_FAIL_IF(code->edges == UINT32_MAX || prog_grow(&code->edge, &code->edge_capacity, code->edges + 1, sizeof *code->edge) < 0,
                  err, VTRN_NOMEM, "no memory for a dependency");
     code->edge[code->edges++] = (struct vtrn_edge){ consumer, producer };
     return VTRN_OK;

@@ -106,8 +106,14 @@ static enum vtrn_status write_tensors(struct writer *w, const struct vtrn_prog *
     VTRN_TRY(put32(w, 0));
     for (uint32_t i = 0; i < prog->tensors; i++) {
         const struct vtrn_tensor *t = &prog->tensor[i];
-        uint8_t record[FILE_TENSOR_BYTES] = { t->space, t->dtype, t->rank, t->role, t->core, t->has_address,
-                                              (uint8_t)t->addr_partition, (uint8_t)(t->addr_partition >> 8) };
+        uint8_t record[FILE_TENSOR_BYTES] = { t->space,
+                                              t->dtype,
+                                              t->rank,
+                                              t->role,
+                                              t->core,
+                                              t->has_address,
+                                              (uint8_t)t->addr_partition,
+                                              (uint8_t)(t->addr_partition >> 8) };
 
         file_put32(record + 8, t->addr_byte);
         file_put32(record + 12, t->name);
@@ -201,8 +207,7 @@ enum vtrn_status vtrn_prog_save_file(const struct vtrn_prog *prog, const char *p
         status = vtrn_fail(err, VTRN_IO, "%s: cannot be written: %s", path, strerror(errno));
     if (file && fwrite(bytes.data, 1, bytes.size, file) != bytes.size)
         status = vtrn_fail(err, VTRN_IO, "%s: writing failed: %s", path, strerror(errno));
-    if (file && fclose(file) != 0 && status >= 0)
-        status = vtrn_fail(err, VTRN_IO, "%s: writing failed: %s", path, strerror(errno));
+    if (file && fclose(file) != 0 && status >= 0) status = vtrn_fail(err, VTRN_IO, "%s: writing failed: %s", path, strerror(errno));
     vtrn_buf_fini(&bytes);
     return status;
 }

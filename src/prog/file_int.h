@@ -26,7 +26,13 @@
 
 enum { FILE_VERSION = 1, FILE_HEADER_BYTES = 32, FILE_ENTRY_BYTES = 32, FILE_TENSOR_BYTES = 96, FILE_DATA_ALIGN = 64 };
 enum file_section {
-    FILE_TARGET = 1, FILE_STRINGS, FILE_LOCS, FILE_TENSORS, FILE_CODE, FILE_EDGES, FILE_DATA,
+    FILE_TARGET = 1,
+    FILE_STRINGS,
+    FILE_LOCS,
+    FILE_TENSORS,
+    FILE_CODE,
+    FILE_EDGES,
+    FILE_DATA,
     FILE_SECTIONS_MAX = FILE_DATA + 2 * (VTRN_CORES_MAX - 1)
 };
 enum { FILE_FLAG_REPLAYABLE = 1 };
@@ -45,10 +51,7 @@ static inline uint32_t file_get32(const uint8_t *at)
 {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
-static inline uint64_t file_get64(const uint8_t *at)
-{
-    return (uint64_t)file_get32(at) | (uint64_t)file_get32(at + 4) << 32;
-}
+static inline uint64_t file_get64(const uint8_t *at) { return (uint64_t)file_get32(at) | (uint64_t)file_get32(at + 4) << 32; }
 /* Offset of tensor `tensor`'s data in DATA given the end of what stands before it. */
 static inline uint64_t file_align_data(uint64_t offset)
 {

@@ -79,10 +79,7 @@ static void engine_names(unsigned mask, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", vtrn_engine_name(e));
 }
 
-static const char *first_chip_of(int version)
-{
-    return version == 4 ? "trn3" : version == 3 ? "trn2" : "trn1";
-}
+static const char *first_chip_of(int version) { return version == 4 ? "trn3" : version == 3 ? "trn2" : "trn1"; }
 
 static enum vtrn_status check_engine(struct legal *legal)
 {
@@ -95,9 +92,8 @@ static enum vtrn_status check_engine(struct legal *legal)
         return vtrn_fail(legal->err, VTRN_ILLEGAL, "engine %s does not run it; use one of: %s",
                          engine < VTRN_ENGINES ? vtrn_engine_name(engine) : "?", names);
     }
-    LEGAL_FAIL_IF(legal->version < info->first_version, legal,
-                  "needs NeuronCore v%d (%s) or newer; the target %s is v%d", info->first_version,
-                  first_chip_of(info->first_version), legal->prog->arch->chip, legal->version);
+    LEGAL_FAIL_IF(legal->version < info->first_version, legal, "needs NeuronCore v%d (%s) or newer; the target %s is v%d",
+                  info->first_version, first_chip_of(info->first_version), legal->prog->arch->chip, legal->version);
     return VTRN_OK;
 }
 
@@ -110,8 +106,7 @@ static enum vtrn_status check_range(struct legal *legal, const struct vtrn_opera
     return VTRN_OK;
 }
 
-static enum vtrn_status check_register(struct legal *legal, const struct vtrn_operand_info *info,
-                                       const struct vtrn_value *value)
+static enum vtrn_status check_register(struct legal *legal, const struct vtrn_operand_info *info, const struct vtrn_value *value)
 {
     if (value->kind == VTRN_V_REG) {
         LEGAL_FAIL_IF(value->i < 0 || value->i >= VTRN_REGISTERS_MAX, legal, "%s: register %lld is outside 0..%d", info->name,
@@ -120,15 +115,15 @@ static enum vtrn_status check_register(struct legal *legal, const struct vtrn_op
     }
     LEGAL_FAIL_IF(info->access & VTRN_WRITE, legal, "%s must be a register", info->name);
     LEGAL_FAIL_IF(value->kind != VTRN_V_INT, legal, "%s must be a register or an integer", info->name);
-    LEGAL_FAIL_IF(value->i < INT32_MIN || value->i > UINT32_MAX, legal, "%s %lld does not fit in a 32-bit register",
-                  info->name, (long long)value->i);
+    LEGAL_FAIL_IF(value->i < INT32_MIN || value->i > UINT32_MAX, legal, "%s %lld does not fit in a 32-bit register", info->name,
+                  (long long)value->i);
     return VTRN_OK;
 }
 
 static enum vtrn_status check_alu(struct legal *legal, const struct vtrn_operand_info *info, const struct vtrn_value *value)
 {
-    LEGAL_FAIL_IF(value->kind != VTRN_V_INT || value->i <= 0 || value->i >= VTRN_ALU_COUNT || !vtrn_alus[value->i].nki_name,
-                  legal, "%s must be an operator of nki.language", info->name);
+    LEGAL_FAIL_IF(value->kind != VTRN_V_INT || value->i <= 0 || value->i >= VTRN_ALU_COUNT || !vtrn_alus[value->i].nki_name, legal,
+                  "%s must be an operator of nki.language", info->name);
     LEGAL_FAIL_IF(!vtrn_alu_in_set((enum vtrn_alu)value->i, (enum vtrn_alu_set)info->set), legal,
                   "%s: %s is not an operator that this instruction has", info->name, vtrn_alus[value->i].nki_name);
     LEGAL_FAIL_IF(vtrn_alus[value->i].first_version > legal->version, legal, "%s: %s needs NeuronCore v%d (%s) or newer; %s is v%d",
@@ -149,8 +144,8 @@ static enum vtrn_status check_enum(struct legal *legal, const struct vtrn_operan
 static enum vtrn_status check_list(struct legal *legal, const struct vtrn_operand_info *info, const struct vtrn_value *value)
 {
     LEGAL_FAIL_IF(value->kind != VTRN_V_INTS, legal, "%s must be a list of integers", info->name);
-    LEGAL_FAIL_IF(value->count > info->max_count, legal, "%s has %u entries, at most %u are possible", info->name,
-                  value->count, info->max_count);
+    LEGAL_FAIL_IF(value->count > info->max_count, legal, "%s has %u entries, at most %u are possible", info->name, value->count,
+                  info->max_count);
     return VTRN_OK;
 }
 
@@ -162,8 +157,8 @@ static enum vtrn_status check_number(struct legal *legal, const struct vtrn_oper
 
 static enum vtrn_status check_act(struct legal *legal, const struct vtrn_operand_info *info, const struct vtrn_value *value)
 {
-    LEGAL_FAIL_IF(value->kind != VTRN_V_INT || value->i <= 0 || value->i >= VTRN_ACT_COUNT || !vtrn_acts[value->i].nki_name,
-                  legal, "%s must be an activation function of nki.language", info->name);
+    LEGAL_FAIL_IF(value->kind != VTRN_V_INT || value->i <= 0 || value->i >= VTRN_ACT_COUNT || !vtrn_acts[value->i].nki_name, legal,
+                  "%s must be an activation function of nki.language", info->name);
     return VTRN_OK;
 }
 
@@ -192,16 +187,15 @@ static enum vtrn_status check_value(struct legal *legal, const struct vtrn_opera
     case VTRN_K_REG: return check_register(legal, info, value);
     case VTRN_K_FLAG:
     case VTRN_K_TRI:
-        LEGAL_FAIL_IF(value->kind != VTRN_V_INT || (value->i != 0 && value->i != 1), legal, "%s must be True or False",
-                      info->name);
+        LEGAL_FAIL_IF(value->kind != VTRN_V_INT || (value->i != 0 && value->i != 1), legal, "%s must be True or False", info->name);
         return VTRN_OK;
     case VTRN_K_ENUM: return check_enum(legal, info, value);
     case VTRN_K_ALU: return check_alu(legal, info, value);
     case VTRN_K_ACT: return check_act(legal, info, value);
     case VTRN_K_INTS: return check_list(legal, info, value);
     case VTRN_K_STRING:
-        LEGAL_FAIL_IF(value->kind != VTRN_V_INT || value->i < 0 || value->i >= legal->prog->strings, legal,
-                      "%s must be a string", info->name);
+        LEGAL_FAIL_IF(value->kind != VTRN_V_INT || value->i < 0 || value->i >= legal->prog->strings, legal, "%s must be a string",
+                      info->name);
         return VTRN_OK;
     default: return vtrn_fail(legal->err, VTRN_ILLEGAL, "%s must be a tensor", info->name);
     }

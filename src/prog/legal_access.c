@@ -18,7 +18,10 @@ const char *legal_dtype_names(uint32_t mask, char *text, size_t size)
     text[0] = '\0';
     for (int d = 1; d < VTRN_DT_COUNT && used < size; d++) {
         if (!(mask >> d & 1)) continue;
-        used += (size_t)snprintf(text + used, size - used, "%s%s", used == 0 ? "" : left == 1 ? " or " : ", ",
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 used == 0   ? ""
+                                 : left == 1 ? " or "
+                                             : ", ",
                                  vtrn_dtypes[d].nki_name);
         left--;
     }
@@ -73,10 +76,7 @@ static enum vtrn_status check_dtype(struct legal *legal, const struct vtrn_opera
 
 /* ---------------------------------------------------------------- extents */
 /* Elements are of 1, 2 or 4 bytes: a shift instead of a division, which would cost more than the rest of the check. */
-static inline int dtype_shift(int dtype)
-{
-    return vtrn_dtypes[dtype].size_bytes >> 1;
-}
+static inline int dtype_shift(int dtype) { return vtrn_dtypes[dtype].size_bytes >> 1; }
 _Static_assert(4 >> 1 == 2 && 2 >> 1 == 1 && 1 >> 1 == 0, "log2 of 1, 2 and 4");
 
 /* For sizes and strides beyond 31 bits: can they be multiplied without overflow? */
@@ -115,15 +115,13 @@ static enum vtrn_status out_of_bounds(struct legal *legal, const struct legal_op
 {
     char scratch[24];
 
-    return vtrn_fail(legal->err, VTRN_ILLEGAL, "%s: elements %lld..%lld are outside %s of tensor %s (0..%lld as %s)",
-                     operand->name, (long long)low, (long long)high,
-                     vtrn_space_on_chip(operand->space) ? "the partition" : "the elements",
+    return vtrn_fail(legal->err, VTRN_ILLEGAL, "%s: elements %lld..%lld are outside %s of tensor %s (0..%lld as %s)", operand->name,
+                     (long long)low, (long long)high, vtrn_space_on_chip(operand->space) ? "the partition" : "the elements",
                      prog_tensor_label(legal->prog, operand->ap->tensor, scratch, sizeof scratch), (long long)size - 1,
                      legal_dtype_name(operand->dtype));
 }
 
-static enum vtrn_status check_dims(struct legal *legal, const struct vtrn_operand_info *info, const struct vtrn_ap *ap,
-                                   bool on_chip)
+static enum vtrn_status check_dims(struct legal *legal, const struct vtrn_operand_info *info, const struct vtrn_ap *ap, bool on_chip)
 {
     LEGAL_FAIL_IF(ap->ndim < (on_chip ? 2 : 1) || ap->ndim > VTRN_AP_DIMS, legal, "%s: %d dimensions, %d..%d are possible",
                   info->name, ap->ndim, on_chip ? 2 : 1, VTRN_AP_DIMS);
@@ -181,7 +179,10 @@ static enum vtrn_status check_start(struct legal *legal, const struct legal_oper
 
     if ((start & (step - 1)) == 0 || parts <= START_TOLERANT_PARTS) return VTRN_OK;
     return vtrn_fail(legal->err, VTRN_ILLEGAL, "%s: start partition %d with %lld partitions; an access of that many starts at %s",
-                     operand->name, start, (long long)parts, step == 128 ? "0" : step == 64 ? "0 or 64" : "0, 32, 64 or 96");
+                     operand->name, start, (long long)parts,
+                     step == 128  ? "0"
+                     : step == 64 ? "0 or 64"
+                                  : "0, 32, 64 or 96");
 }
 
 static enum vtrn_status check_partitions(struct legal *legal, const struct legal_operand *operand)
@@ -190,9 +191,8 @@ static enum vtrn_status check_partitions(struct legal *legal, const struct legal
     int64_t stride = ap->dim[0].stride, last;
 
     if (legal_dyn(ap, VTRN_DYN_VECTOR)) stride = 1;
-    LEGAL_FAIL_IF(stride < 0 || stride > legal->prog->arch->partitions, legal,
-                  "%s: partition stride %lld is outside 0..%lld", operand->name, (long long)stride,
-                  (long long)legal->prog->arch->partitions);
+    LEGAL_FAIL_IF(stride < 0 || stride > legal->prog->arch->partitions, legal, "%s: partition stride %lld is outside 0..%lld",
+                  operand->name, (long long)stride, (long long)legal->prog->arch->partitions);
     last = ap->part0 + (operand->parts - 1) * stride;
     LEGAL_FAIL_IF(last >= operand->tensor->partitions, legal, "%s: partitions %d..%lld are outside the tensor's 0..%d",
                   operand->name, ap->part0, (long long)last, operand->tensor->partitions - 1);
@@ -248,10 +248,7 @@ static enum vtrn_status check_index_extent(struct legal *legal, const struct leg
 }
 
 /* Partitions that share one list of free offsets. */
-static int indirect_group(const struct legal *legal)
-{
-    return legal->inst->engine == VTRN_ENGINE_TENSOR ? 32 : 16;
-}
+static int indirect_group(const struct legal *legal) { return legal->inst->engine == VTRN_ENGINE_TENSOR ? 32 : 16; }
 
 static enum vtrn_status check_index_tensor(struct legal *legal, const struct legal_operand *operand, const struct vtrn_dyn *dyn)
 {
@@ -261,8 +258,8 @@ static enum vtrn_status check_index_tensor(struct legal *legal, const struct leg
 
     LEGAL_FAIL_IF(dyn->ref >= legal->prog->tensors, legal, "%s: the index tensor %u does not exist", operand->name, dyn->ref);
     index = &legal->prog->tensor[dyn->ref];
-    LEGAL_FAIL_IF(index->core != legal->core && index->core != VTRN_CORES_MAX, legal,
-                  "%s: the index tensor belongs to core %d", operand->name, index->core);
+    LEGAL_FAIL_IF(index->core != legal->core && index->core != VTRN_CORES_MAX, legal, "%s: the index tensor belongs to core %d",
+                  operand->name, index->core);
     LEGAL_FAIL_IF(dyn->dtype >= VTRN_DT_COUNT || !(VTRN_DTS_WORD >> dyn->dtype & 1), legal, "%s: index dtype %s, it must be %s",
                   operand->name, dyn->dtype < VTRN_DT_COUNT ? legal_dtype_name(dyn->dtype) : "?",
                   legal_dtype_names(VTRN_DTS_WORD, names, sizeof names));
@@ -270,8 +267,7 @@ static enum vtrn_status check_index_tensor(struct legal *legal, const struct leg
                   operand->name);
     if (dyn->kind == VTRN_DYN_SCALAR) {
         LEGAL_FAIL_IF(vtrn_space_on_chip(index->space) && dyn->part0 >= index->partitions, legal,
-                      "%s: index partition %d is outside the index tensor's 0..%d", operand->name, dyn->part0,
-                      index->partitions - 1);
+                      "%s: index partition %d is outside the index tensor's 0..%d", operand->name, dyn->part0, index->partitions - 1);
         LEGAL_FAIL_IF(dyn->offset < 0 || dyn->offset >= index->row_bytes / vtrn_dtypes[dyn->dtype].size_bytes, legal,
                       "%s: the scalar offset lies outside its tensor", operand->name);
         return VTRN_OK;
@@ -284,8 +280,8 @@ static enum vtrn_status check_vector(struct legal *legal, const struct legal_ope
 {
     LEGAL_FAIL_IF(!legal->dma, legal, "%s: vector_offset is for DMA; engines gather on chip with local_gather or nc_n_gather",
                   operand->name);
-    LEGAL_FAIL_IF(!vtrn_space_is_hbm(operand->space), legal,
-                  "%s: vector_offset needs a tensor in HBM, not in %s", operand->name, vtrn_space_name(operand->space));
+    LEGAL_FAIL_IF(!vtrn_space_is_hbm(operand->space), legal, "%s: vector_offset needs a tensor in HBM, not in %s", operand->name,
+                  vtrn_space_name(operand->space));
     LEGAL_FAIL_IF(dyn->count < operand->parts, legal, "%s: %lld indices for %lld rows; give one index per row", operand->name,
                   (long long)dyn->count, (long long)operand->parts);
     return VTRN_OK;
@@ -335,8 +331,7 @@ static enum vtrn_status check_indirect(struct legal *legal, const struct vtrn_op
                   index->addr_partition + dyn->part0);
     LEGAL_FAIL_IF(operand->elems > dyn->count, legal, "%s: %lld elements per partition, its index tile gives %lld", info->name,
                   (long long)operand->elems, (long long)dyn->count);
-    LEGAL_FAIL_IF(dyn->part0 + (operand->parts - 1) / group * group + (dyn->count < group ? dyn->count : group) >
-                      index->partitions,
+    LEGAL_FAIL_IF(dyn->part0 + (operand->parts - 1) / group * group + (dyn->count < group ? dyn->count : group) > index->partitions,
                   legal, "%s: %lld partitions need an index for each group of %d, the index tile has %d partitions", info->name,
                   (long long)operand->parts, group, index->partitions);
     LEGAL_FAIL_IF(!(info->access & VTRN_WRITE) && index->has_address && operand->tensor->has_address &&
@@ -353,8 +348,8 @@ static enum vtrn_status check_dyns(struct legal *legal, const struct vtrn_operan
     for (int d = 0; d < operand->ap->ndyn; d++) {
         const struct vtrn_dyn *dyn = &operand->ap->dyn[d];
 
-        LEGAL_FAIL_IF(dyn->kind < VTRN_DYN_REG || dyn->kind > VTRN_DYN_INDIRECT, legal, "%s: no such dynamic part (%d)",
-                      info->name, dyn->kind);
+        LEGAL_FAIL_IF(dyn->kind < VTRN_DYN_REG || dyn->kind > VTRN_DYN_INDIRECT, legal, "%s: no such dynamic part (%d)", info->name,
+                      dyn->kind);
         if (dyn->kind == VTRN_DYN_REG) {
             LEGAL_FAIL_IF(dyn->ref >= VTRN_REGISTERS_MAX, legal, "%s: register %u is outside 0..%d", info->name, dyn->ref,
                           VTRN_REGISTERS_MAX - 1);

@@ -3,8 +3,8 @@
  * Source: nki.isa reference (activation, activate2, exponential). */
 #include "prog/legal_int.h"
 
-static const unsigned act_commands = 1u << VTRN_REDUCE_CMD_IDLE | 1u << VTRN_REDUCE_CMD_RESET | 1u << VTRN_REDUCE_CMD_REDUCE |
-                                     1u << VTRN_REDUCE_CMD_RESET_REDUCE;
+static const unsigned act_commands =
+    1u << VTRN_REDUCE_CMD_IDLE | 1u << VTRN_REDUCE_CMD_RESET | 1u << VTRN_REDUCE_CMD_REDUCE | 1u << VTRN_REDUCE_CMD_RESET_REDUCE;
 
 /* NeuronCore-v2 takes bias as a vector only, and none with reciprocal. */
 static enum vtrn_status check_bias(struct legal *legal, size_t index, const struct legal_operand *data, int op)

@@ -143,18 +143,19 @@ static enum vtrn_status check_indirect_transpose(struct legal *legal, const stru
     int64_t rows = ap->dim[0].count;
 
     LEGAL_FAIL_IF(legal->version < 3, legal, "src: an indirect transpose needs NeuronCore v3 (trn2)");
-    LEGAL_FAIL_IF(dge != VTRN_DGE_UNKNOWN && dge != VTRN_DGE_SWDGE, legal, "dge_mode %s: an indirect transpose runs with swdge or unknown",
-                  vtrn_enum_name(VTRN_ENUMS_DGE, dge));
+    LEGAL_FAIL_IF(dge != VTRN_DGE_UNKNOWN && dge != VTRN_DGE_SWDGE, legal,
+                  "dge_mode %s: an indirect transpose runs with swdge or unknown", vtrn_enum_name(VTRN_ENUMS_DGE, dge));
     VTRN_TRY(check_two_bytes(legal, src, "an indirect transpose"));
-    LEGAL_FAIL_IF(rows % TRANSPOSE_BEAT != 0, legal, "src has %lld rows; an indirect transpose needs a multiple of %d", (long long)rows,
-                  TRANSPOSE_BEAT);
+    LEGAL_FAIL_IF(rows % TRANSPOSE_BEAT != 0, legal, "src has %lld rows; an indirect transpose needs a multiple of %d",
+                  (long long)rows, TRANSPOSE_BEAT);
     LEGAL_FAIL_IF(ap->ndim == 4 && ap->dim[1].count != 1 && ap->dim[2].count != 1, legal,
                   "src: both middle dimensions are larger than 1; an indirect transpose needs one of size 1");
     LEGAL_FAIL_IF(vtrn_dtypes[dyn->dtype].size_bytes != 4, legal, "src: index dtype %s, it must be uint32",
                   legal_dtype_name(dyn->dtype));
-    LEGAL_FAIL_IF(dyn->count < INDEX_ROWS_MIN || dyn->count % (dyn->count > INDEX_ROWS_MAX ? INDEX_ROWS_MAX : INDEX_ROWS_MIN), legal,
-                  "src: %lld indices; they come in columns of 16 to 128, a multiple of 16, and of exactly 128 when there are several",
-                  (long long)dyn->count);
+    LEGAL_FAIL_IF(
+        dyn->count < INDEX_ROWS_MIN || dyn->count % (dyn->count > INDEX_ROWS_MAX ? INDEX_ROWS_MAX : INDEX_ROWS_MIN), legal,
+        "src: %lld indices; they come in columns of 16 to 128, a multiple of 16, and of exactly 128 when there are several",
+        (long long)dyn->count);
     return VTRN_OK;
 }
 

@@ -124,8 +124,9 @@ enum vtrn_status legal_local_gather(struct legal *legal)
                   (long long)held);
     LEGAL_FAIL_IF(count > GATHER_INDICES_MAX, legal, "%lld indices per GpSimd processor > %d; gather in parts", (long long)count,
                   GATHER_INDICES_MAX);
-    LEGAL_FAIL_IF(dst->elems < count * per_index, legal, "dst has %lld elements per partition; %lld indices of %lld elements need %lld",
-                  (long long)dst->elems, (long long)count, (long long)per_index, (long long)(count * per_index));
+    LEGAL_FAIL_IF(dst->elems < count * per_index, legal,
+                  "dst has %lld elements per partition; %lld indices of %lld elements need %lld", (long long)dst->elems,
+                  (long long)count, (long long)per_index, (long long)(count * per_index));
     return VTRN_OK;
 }
 

@@ -19,8 +19,8 @@ struct legal {
     const struct vtrn_op_info *info;
     struct vtrn_error *err;
     int core, version;
-    bool dma;     /* runs on the DMA engines: free to start at any partition, moves any dtype */
-    bool control; /* runs in the sequencer */
+    bool dma;                                        /* runs on the DMA engines: free to start at any partition, moves any dtype */
+    bool control;                                    /* runs in the sequencer */
     struct legal_operand operand[VTRN_MAX_OPERANDS]; /* valid where the argument is an access pattern */
 };
 
@@ -31,7 +31,7 @@ static inline const struct legal_operand *legal_operand_at(const struct legal *l
     return legal->inst->arg[index].kind == VTRN_V_AP ? &legal->operand[index] : NULL;
 }
 #define LEGAL_OPERAND(legal, opname, field) legal_operand_at((legal), LEGAL_INDEX(opname, field))
-#define LEGAL_ARG(legal, opname, field) (&(legal)->inst->arg[LEGAL_INDEX(opname, field)])
+#define LEGAL_ARG(legal, opname, field)     (&(legal)->inst->arg[LEGAL_INDEX(opname, field)])
 
 #define LEGAL_FAIL_IF(cond, legal, ...) VTRN_FAIL_IF(cond, (legal)->err, VTRN_ILLEGAL, __VA_ARGS__)
 

@@ -3,16 +3,23 @@
  * Source: nki.isa reference (tensor_reduce ... nc_match_replace8, rng ... rand2). */
 #include "prog/legal_int.h"
 
-enum { SEARCH_SLOTS = 8, SEARCH_MAX = 16384, SEARCH_DIMS = 3, BN_STATS = 6, BN_MEAN_VAR = 2, BN_TRIPLE = 3, GPSIMD_STATE = 6,
-       VECTOR_STATE = 24 };
+enum {
+    SEARCH_SLOTS = 8,
+    SEARCH_MAX = 16384,
+    SEARCH_DIMS = 3,
+    BN_STATS = 6,
+    BN_MEAN_VAR = 2,
+    BN_TRIPLE = 3,
+    GPSIMD_STATE = 6,
+    VECTOR_STATE = 24
+};
 
-static const unsigned vector_commands = 1u << VTRN_REDUCE_CMD_REDUCE | 1u << VTRN_REDUCE_CMD_RESET_REDUCE |
-                                        1u << VTRN_REDUCE_CMD_LOAD_REDUCE;
+static const unsigned vector_commands =
+    1u << VTRN_REDUCE_CMD_REDUCE | 1u << VTRN_REDUCE_CMD_RESET_REDUCE | 1u << VTRN_REDUCE_CMD_LOAD_REDUCE;
 
 /* ---------------------------------------------------------------- tensor_reduce */
 /* The axes must be the last ones of data, in order. *kept_out: elements per partition that remain. */
-static enum vtrn_status check_axes(struct legal *legal, const struct vtrn_value *axis, const struct vtrn_ap *data,
-                                   int64_t *kept_out)
+static enum vtrn_status check_axes(struct legal *legal, const struct vtrn_value *axis, const struct vtrn_ap *data, int64_t *kept_out)
 {
     int first = data->ndim - axis->count;
     int64_t kept = 1;
@@ -23,8 +30,9 @@ static enum vtrn_status check_axes(struct legal *legal, const struct vtrn_value 
 
         LEGAL_FAIL_IF(a < 0 || a >= data->ndim, legal, "axis %lld is outside data's %d dimensions", (long long)axis->ints[i],
                       data->ndim);
-        LEGAL_FAIL_IF(a == 0, legal, "axis 0 is the partition dimension; use nc_transpose, a matmul with ones, or "
-                                     "tensor_partition_reduce");
+        LEGAL_FAIL_IF(a == 0, legal,
+                      "axis 0 is the partition dimension; use nc_transpose, a matmul with ones, or "
+                      "tensor_partition_reduce");
         LEGAL_FAIL_IF(a != first + i, legal, "axis %lld: the axes must be the last %u of data's %d dimensions in order",
                       (long long)axis->ints[i], axis->count, data->ndim);
     }
@@ -44,8 +52,8 @@ enum vtrn_status legal_tensor_reduce(struct legal *legal)
     VTRN_TRY(check_axes(legal, LEGAL_ARG(legal, tensor_reduce, axis), data->ap, &kept));
     VTRN_TRY(legal_elems_are(legal, dst, kept, "data without the reduced axes"));
     if (vtrn_alus[op].cls != VTRN_ALU_BITS) return VTRN_OK;
-    LEGAL_FAIL_IF(legal_flag(legal, LEGAL_INDEX(tensor_reduce, negate)), legal, "negate: %s is bitwise; only arithmetic results are negated",
-                  vtrn_alus[op].nki_name);
+    LEGAL_FAIL_IF(legal_flag(legal, LEGAL_INDEX(tensor_reduce, negate)), legal,
+                  "negate: %s is bitwise; only arithmetic results are negated", vtrn_alus[op].nki_name);
     return legal_bits_dtypes(legal);
 }
 
@@ -74,7 +82,8 @@ enum vtrn_status legal_tensor_scalar_reduce(struct legal *legal)
     VTRN_TRY(legal_reduce_op(legal, LEGAL_INDEX(tensor_scalar_reduce, reduce_op),
                              LEGAL_ALUBIT(ADD) | LEGAL_ALUBIT(MULTIPLY) | LEGAL_ALUBIT(MAXIMUM) | LEGAL_ALUBIT(MINIMUM)));
     VTRN_TRY(legal_reduce_cmd(legal, LEGAL_INDEX(tensor_scalar_reduce, reduce_cmd), vector_commands));
-    VTRN_TRY(check_initial(legal, LEGAL_INDEX(tensor_scalar_reduce, reduce_cmd), LEGAL_INDEX(tensor_scalar_reduce, reduce_init), data));
+    VTRN_TRY(
+        check_initial(legal, LEGAL_INDEX(tensor_scalar_reduce, reduce_cmd), LEGAL_INDEX(tensor_scalar_reduce, reduce_init), data));
     return legal_reduce_res(legal, LEGAL_INDEX(tensor_scalar_reduce, reduce_res), data);
 }
 
@@ -129,8 +138,8 @@ enum vtrn_status legal_bn_aggr(struct legal *legal)
     const struct legal_operand *data = LEGAL_OPERAND(legal, bn_aggr, data);
 
     VTRN_TRY(legal_same_parts(legal, data, dst));
-    LEGAL_FAIL_IF(data->elems % BN_TRIPLE != 0, legal, "data has %lld elements per partition; it must hold (count, mean, M2) triples",
-                  (long long)data->elems);
+    LEGAL_FAIL_IF(data->elems % BN_TRIPLE != 0, legal,
+                  "data has %lld elements per partition; it must hold (count, mean, M2) triples", (long long)data->elems);
     return legal_elems_are(legal, dst, BN_MEAN_VAR, "mean and variance");
 }
 
@@ -206,7 +215,8 @@ static enum vtrn_status check_state(struct legal *legal, const struct legal_oper
 {
     bool vector = legal->inst->engine == VTRN_ENGINE_VECTOR;
 
-    LEGAL_FAIL_IF(vector && legal->version < 4, legal, "engine vector: its generator has this state on NeuronCore v4 (trn3); use gpsimd");
+    LEGAL_FAIL_IF(vector && legal->version < 4, legal,
+                  "engine vector: its generator has this state on NeuronCore v4 (trn3); use gpsimd");
     return legal_elems_are(legal, state, vector ? VECTOR_STATE : GPSIMD_STATE, vector ? "vector engine state" : "GpSimd state");
 }
 
@@ -218,10 +228,7 @@ enum vtrn_status legal_rand_set_state(struct legal *legal)
     return check_state(legal, seeds);
 }
 
-enum vtrn_status legal_rand_get_state(struct legal *legal)
-{
-    return check_state(legal, LEGAL_OPERAND(legal, rand_get_state, dst));
-}
+enum vtrn_status legal_rand_get_state(struct legal *legal) { return check_state(legal, LEGAL_OPERAND(legal, rand_get_state, dst)); }
 
 enum vtrn_status legal_rand2(struct legal *legal)
 {
@@ -231,7 +238,7 @@ enum vtrn_status legal_rand2(struct legal *legal)
     VTRN_TRY(legal_dtype_in(legal, dst, VTRN_DTS_PLAIN & ~(VTRN_DTBIT(F8E4M3FN) | VTRN_DTBIT(F8E8M0) | VTRN_DTBIT(BOOL))));
     VTRN_TRY(legal_scalar(legal, LEGAL_INDEX(rand2, min), dst));
     VTRN_TRY(legal_scalar(legal, LEGAL_INDEX(rand2, max), dst));
-    LEGAL_FAIL_IF(min->kind == VTRN_V_NUM && max->kind == VTRN_V_NUM && !(min->num < max->num), legal,
-                  "min %g is not below max %g", min->num, max->num);
+    LEGAL_FAIL_IF(min->kind == VTRN_V_NUM && max->kind == VTRN_V_NUM && !(min->num < max->num), legal, "min %g is not below max %g",
+                  min->num, max->num);
     return VTRN_OK;
 }

@@ -52,8 +52,8 @@ enum vtrn_status legal_dtype_in(struct legal *legal, const struct legal_operand 
 enum vtrn_status legal_not_both_psum(struct legal *legal, const struct legal_operand *a, const struct legal_operand *b)
 {
     if (VTRN_LIKELY(!a || !b || a->space != VTRN_PSUM || b->space != VTRN_PSUM)) return VTRN_OK;
-    return vtrn_fail(legal->err, VTRN_ILLEGAL, "%s and %s are both in PSUM; the engine reads one input from PSUM, copy the other to SBUF",
-                     a->name, b->name);
+    return vtrn_fail(legal->err, VTRN_ILLEGAL,
+                     "%s and %s are both in PSUM; the engine reads one input from PSUM, copy the other to SBUF", a->name, b->name);
 }
 
 /* ---------------------------------------------------------------- scalars */
@@ -106,8 +106,8 @@ enum vtrn_status legal_binary(struct legal *legal, size_t op_index)
 {
     int op = legal_alu(legal, op_index);
 
-    LEGAL_FAIL_IF(vtrn_alus[op].arity != 2, legal, "%s: %s takes one operand; use a binary operator",
-                  operand_name(legal, op_index), vtrn_alus[op].nki_name);
+    LEGAL_FAIL_IF(vtrn_alus[op].arity != 2, legal, "%s: %s takes one operand; use a binary operator", operand_name(legal, op_index),
+                  vtrn_alus[op].nki_name);
     return check_operator_engine(legal, op_index, op);
 }
 
@@ -117,8 +117,8 @@ enum vtrn_status legal_bits_dtypes(struct legal *legal)
         const struct legal_operand *operand = legal_operand_at(legal, (size_t)a);
         const struct vtrn_value *value = &legal->inst->arg[a];
 
-        LEGAL_FAIL_IF(operand && !(VTRN_DTS_INTS >> operand->dtype & 1), legal,
-                      "%s is %s; bitwise operators need integer dtypes", operand->name, legal_dtype_name(operand->dtype));
+        LEGAL_FAIL_IF(operand && !(VTRN_DTS_INTS >> operand->dtype & 1), legal, "%s is %s; bitwise operators need integer dtypes",
+                      operand->name, legal_dtype_name(operand->dtype));
         LEGAL_FAIL_IF(value->kind == VTRN_V_NUM && !value->is_int && value->num != floor(value->num), legal,
                       "%s is %g; bitwise operators need integers", operand_name(legal, (size_t)a), value->num);
     }
@@ -155,6 +155,6 @@ enum vtrn_status legal_reduce_op(struct legal *legal, size_t index, uint64_t mas
     for (int o = 1; o < VTRN_ALU_COUNT; o++)
         if (mask >> o & 1 && used < sizeof names)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", vtrn_alus[o].nki_name);
-    return vtrn_fail(legal->err, VTRN_ILLEGAL, "%s: %s, it must be one of: %s", operand_name(legal, index),
-                     vtrn_alus[op].nki_name, names);
+    return vtrn_fail(legal->err, VTRN_ILLEGAL, "%s: %s, it must be one of: %s", operand_name(legal, index), vtrn_alus[op].nki_name,
+                     names);
 }

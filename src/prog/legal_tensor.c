@@ -81,8 +81,8 @@ static enum vtrn_status check_tile_axis(struct legal *legal, const char *axis, i
                   (long long)array);
     LEGAL_FAIL_IF(start < 0 || start + size > array, legal, "tile_position: %s tile %lld..%lld leaves the %lld %ss of the array",
                   axis, (long long)start, (long long)(start + size - 1), (long long)array, axis);
-    LEGAL_FAIL_IF(is_tile_size(size) && start % size != 0, legal, "tile_position: start %s %lld is not a multiple of the tile's %lld",
-                  axis, (long long)start, (long long)size);
+    LEGAL_FAIL_IF(is_tile_size(size) && start % size != 0, legal,
+                  "tile_position: start %s %lld is not a multiple of the tile's %lld", axis, (long long)start, (long long)size);
     LEGAL_FAIL_IF(size == 32 && legal->prog->arch->min_tile_rows > 32, legal, "tile_size: %s tiles of 32 need NeuronCore v3 (trn2)",
                   axis);
     return VTRN_OK;
@@ -110,8 +110,8 @@ static enum vtrn_status check_array(struct legal *legal, const struct tile *tile
 {
     const char *what = tile->given ? "tile_size" : "the PE array";
 
-    LEGAL_FAIL_IF(k > tile->rows, legal, "contraction size %lld > %lld (rows of %s); tile it", (long long)k,
-                  (long long)tile->rows, what);
+    LEGAL_FAIL_IF(k > tile->rows, legal, "contraction size %lld > %lld (rows of %s); tile it", (long long)k, (long long)tile->rows,
+                  what);
     LEGAL_FAIL_IF(m > tile->columns, legal, "stationary free size %lld > %lld (columns of %s); tile it", (long long)m,
                   (long long)tile->columns, what);
     return VTRN_OK;
@@ -214,8 +214,8 @@ static enum vtrn_status check_scale(struct legal *legal, const struct legal_oper
 {
     int64_t need = (data->parts - 1) / MX_ROWS * MX_ROWS + MX_ROWS / MX_GROUP_PARTS;
 
-    LEGAL_FAIL_IF(scale->parts < need, legal, "%s has %lld partitions; %lld partitions of %s have their scales in %lld", scale->name,
-                  (long long)scale->parts, (long long)data->parts, data->name, (long long)need);
+    LEGAL_FAIL_IF(scale->parts < need, legal, "%s has %lld partitions; %lld partitions of %s have their scales in %lld",
+                  scale->name, (long long)scale->parts, (long long)data->parts, data->name, (long long)need);
     return legal_same_elems(legal, scale, data);
 }
 
@@ -263,9 +263,9 @@ enum vtrn_status legal_nc_matmul_mx(struct legal *legal)
 /* ---------------------------------------------------------------- nc_transpose */
 static enum vtrn_status check_transpose_size(struct legal *legal, const struct legal_operand *data, int64_t limit)
 {
-    LEGAL_FAIL_IF(data->parts > limit || data->elems > limit, legal, "data is [%lld, %lld]; the %s engine transposes up to [%lld, %lld]; tile it",
-                  (long long)data->parts, (long long)data->elems, vtrn_engine_name(legal->inst->engine), (long long)limit,
-                  (long long)limit);
+    LEGAL_FAIL_IF(data->parts > limit || data->elems > limit, legal,
+                  "data is [%lld, %lld]; the %s engine transposes up to [%lld, %lld]; tile it", (long long)data->parts,
+                  (long long)data->elems, vtrn_engine_name(legal->inst->engine), (long long)limit, (long long)limit);
     return VTRN_OK;
 }
 

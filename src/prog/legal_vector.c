@@ -28,8 +28,7 @@ enum vtrn_status legal_memset(struct legal *legal)
     const struct vtrn_dtype_info *dtype = &vtrn_dtypes[dst->dtype];
     double value = LEGAL_ARG(legal, memset, value)->num, limit;
 
-    LEGAL_FAIL_IF(dtype->cls == VTRN_CLASS_PACKED && value != 0, legal, "value %g: %s can only be set to 0", value,
-                  dtype->nki_name);
+    LEGAL_FAIL_IF(dtype->cls == VTRN_CLASS_PACKED && value != 0, legal, "value %g: %s can only be set to 0", value, dtype->nki_name);
     if (dtype->cls != VTRN_CLASS_INT && dtype->cls != VTRN_CLASS_UINT) return VTRN_OK;
     limit = (double)(UINT64_C(1) << dtype->size_bytes * 8); /* bit patterns of either sign are taken */
     LEGAL_FAIL_IF(!(value >= -limit / 2 && value < limit) || value != floor(value), legal, "value %g is no %s", value,
@@ -71,8 +70,7 @@ static enum vtrn_status check_scalar_engine(struct legal *legal, int op0, int op
     bool ok = (op0 == VTRN_ALU_MULTIPLY && (op1 == VTRN_ALU_ADD || op1 == VTRN_ALU_NONE)) ||
               (op0 == VTRN_ALU_ADD && op1 == VTRN_ALU_NONE);
 
-    LEGAL_FAIL_IF(legal->version < 3, legal, "the scalar engine of %s has no tensor_scalar; use activation",
-                  legal->prog->arch->chip);
+    LEGAL_FAIL_IF(legal->version < 3, legal, "the scalar engine of %s has no tensor_scalar; use activation", legal->prog->arch->chip);
     LEGAL_FAIL_IF(legal->version == 3 && !ok, legal,
                   "op0 %s%s%s: the scalar engine of %s has multiply, add, and multiply then add; use the vector engine",
                   vtrn_alus[op0].nki_name, op1 ? ", op1 " : "", op1 ? vtrn_alus[op1].nki_name : "", legal->prog->arch->chip);
@@ -82,8 +80,8 @@ static enum vtrn_status check_scalar_engine(struct legal *legal, int op0, int op
 static enum vtrn_status check_bits(struct legal *legal, int op0, int op1)
 {
     LEGAL_FAIL_IF(op1 && vtrn_alus[op0].cls != vtrn_alus[op1].cls, legal,
-                  "op0 %s and op1 %s: bitwise and arithmetic operators cannot be mixed in one instruction",
-                  vtrn_alus[op0].nki_name, vtrn_alus[op1].nki_name);
+                  "op0 %s and op1 %s: bitwise and arithmetic operators cannot be mixed in one instruction", vtrn_alus[op0].nki_name,
+                  vtrn_alus[op1].nki_name);
     if (vtrn_alus[op0].cls != VTRN_ALU_BITS) return VTRN_OK;
     LEGAL_FAIL_IF(legal->inst->engine != VTRN_ENGINE_VECTOR, legal, "op0 %s: bitwise operators run on the vector engine, not on %s",
                   vtrn_alus[op0].nki_name, vtrn_engine_name(legal->inst->engine));
@@ -157,8 +155,8 @@ static enum vtrn_status check_comparison(struct legal *legal, size_t index)
     return VTRN_OK;
 }
 
-static const unsigned select_commands = 1u << VTRN_REDUCE_CMD_IDLE | 1u << VTRN_REDUCE_CMD_RESET |
-                                        1u << VTRN_REDUCE_CMD_REDUCE | 1u << VTRN_REDUCE_CMD_RESET_REDUCE;
+static const unsigned select_commands =
+    1u << VTRN_REDUCE_CMD_IDLE | 1u << VTRN_REDUCE_CMD_RESET | 1u << VTRN_REDUCE_CMD_REDUCE | 1u << VTRN_REDUCE_CMD_RESET_REDUCE;
 
 enum vtrn_status legal_range_select(struct legal *legal)
 {

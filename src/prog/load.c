@@ -65,8 +65,7 @@ static enum vtrn_status read_table(struct reader *r)
     uint32_t sections = 0;
 
     VTRN_TRY(read_header(r, &sections));
-    for (uint32_t i = 0; i < sections; i++)
-        VTRN_TRY(read_entry(r, r->bytes + FILE_HEADER_BYTES + (size_t)i * FILE_ENTRY_BYTES));
+    for (uint32_t i = 0; i < sections; i++) VTRN_TRY(read_entry(r, r->bytes + FILE_HEADER_BYTES + (size_t)i * FILE_ENTRY_BYTES));
     for (int kind = FILE_TARGET; kind <= FILE_DATA; kind++)
         BAD_IF(kind != FILE_CODE && kind != FILE_EDGES && !r->section[kind].present, r, "section %s is missing", section_name[kind]);
     return VTRN_OK;
@@ -172,8 +171,8 @@ static enum vtrn_status read_locs(struct reader *r)
     VTRN_TRY(read_count(r, locs, "locations", 8, &count));
     BAD_IF(count < 1 || file_get64(locs->data + 8) != 0, r, "location 0 is not \"unknown\"");
     for (uint32_t i = 1; i < count; i++) {
-        enum vtrn_status status = prog_loc_add(r->prog, file_get32(locs->data + 8 + (size_t)i * 8),
-                                               file_get32(locs->data + 12 + (size_t)i * 8), &index);
+        enum vtrn_status status =
+            prog_loc_add(r->prog, file_get32(locs->data + 8 + (size_t)i * 8), file_get32(locs->data + 12 + (size_t)i * 8), &index);
 
         VTRN_FAIL_IF(status == VTRN_NOMEM, r->err, VTRN_NOMEM, "no memory for location %u", i);
         BAD_IF(status < 0, r, "location %u names no file", i);
@@ -187,9 +186,15 @@ static enum vtrn_status read_tensor(struct reader *r, uint32_t index, const uint
     const struct section *data = &r->section[FILE_DATA];
     uint64_t at = file_get64(record + 88);
     uint32_t born = file_get32(record + 20), ignored;
-    struct vtrn_tensor tensor = { .space = record[0], .dtype = record[1], .rank = record[2], .role = record[3], .core = record[4],
-                                  .has_address = record[5], .addr_partition = (uint16_t)(record[6] | record[7] << 8),
-                                  .addr_byte = file_get32(record + 8), .name = file_get32(record + 12),
+    struct vtrn_tensor tensor = { .space = record[0],
+                                  .dtype = record[1],
+                                  .rank = record[2],
+                                  .role = record[3],
+                                  .core = record[4],
+                                  .has_address = record[5],
+                                  .addr_partition = (uint16_t)(record[6] | record[7] << 8),
+                                  .addr_byte = file_get32(record + 8),
+                                  .name = file_get32(record + 12),
                                   .loc = file_get32(record + 16) };
     enum vtrn_status status;
 
@@ -219,8 +224,7 @@ static enum vtrn_status read_tensors(struct reader *r)
     uint32_t count = 0;
 
     VTRN_TRY(read_count(r, tensors, "tensors", FILE_TENSOR_BYTES, &count));
-    for (uint32_t i = 0; i < count; i++)
-        VTRN_TRY(read_tensor(r, i, tensors->data + 8 + (size_t)i * FILE_TENSOR_BYTES));
+    for (uint32_t i = 0; i < count; i++) VTRN_TRY(read_tensor(r, i, tensors->data + 8 + (size_t)i * FILE_TENSOR_BYTES));
     BAD_IF(r->data_end != r->section[FILE_DATA].size, r, "section data holds more than the constants");
     return VTRN_OK;
 }

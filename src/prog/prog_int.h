@@ -17,8 +17,7 @@ enum vtrn_status prog_loc_add(struct vtrn_prog *prog, uint32_t file_string, uint
 /* The string, when it is in the table; nothing is added. */
 bool prog_string_find(const struct vtrn_prog *prog, const char *text, size_t length, uint32_t *index_out);
 /* Puts "core 0 instruction 17 (kernel.py:41 nisa.nc_matmul): " before the message. */
-void prog_prefix_place(const struct vtrn_prog *prog, struct vtrn_error *err, int core, uint32_t index,
-                       const struct vtrn_inst *inst);
+void prog_prefix_place(const struct vtrn_prog *prog, struct vtrn_error *err, int core, uint32_t index, const struct vtrn_inst *inst);
 /* What append cannot know until the list is complete: every loop of every core is closed. */
 enum vtrn_status prog_check_closed(const struct vtrn_prog *prog, struct vtrn_error *err);
 

@@ -26,10 +26,7 @@ enum vtrn_status prog_grow(void *array, uint32_t *capacity, uint32_t need, size_
 }
 
 /* ---------------------------------------------------------------- strings */
-static uint32_t hash_text(const char *text, size_t length)
-{
-    return (uint32_t)vtrn_hash_bytes(text, length, 0);
-}
+static uint32_t hash_text(const char *text, size_t length) { return (uint32_t)vtrn_hash_bytes(text, length, 0); }
 
 static bool string_equals(const struct vtrn_prog *prog, uint32_t string, const char *text, size_t length)
 {
@@ -161,8 +158,7 @@ static enum vtrn_status check_shape(const struct vtrn_prog *prog, struct vtrn_te
     }
     VTRN_FAIL_IF(on_chip && tensor->dim[0] > prog->arch->partitions, err, VTRN_ILLEGAL,
                  "tensor %s: partition dimension %lld > %lld (partitions of %s on %s); tile it", label(prog, tensor),
-                 (long long)tensor->dim[0], (long long)prog->arch->partitions, vtrn_space_name(tensor->space),
-                 prog->arch->chip);
+                 (long long)tensor->dim[0], (long long)prog->arch->partitions, vtrn_space_name(tensor->space), prog->arch->chip);
     tensor->partitions = on_chip ? (uint16_t)tensor->dim[0] : 0;
     tensor->row_bytes = bytes;
     return VTRN_OK;
@@ -195,15 +191,15 @@ enum vtrn_status prog_tensor_check(const struct vtrn_prog *prog, struct vtrn_ten
                  "tensor: no such string or location in the program");
     VTRN_FAIL_IF(tensor->space < VTRN_SBUF || tensor->space > VTRN_HBM_SHARED, err, VTRN_ILLEGAL,
                  "tensor %s: no such memory space (%d)", label(prog, tensor), tensor->space);
-    VTRN_FAIL_IF(tensor->dtype == VTRN_DT_NONE || tensor->dtype >= VTRN_DT_COUNT || !vtrn_dtypes[tensor->dtype].size_bytes,
-                 err, VTRN_ILLEGAL, "tensor %s: no such dtype (%d)", label(prog, tensor), tensor->dtype);
+    VTRN_FAIL_IF(tensor->dtype == VTRN_DT_NONE || tensor->dtype >= VTRN_DT_COUNT || !vtrn_dtypes[tensor->dtype].size_bytes, err,
+                 VTRN_ILLEGAL, "tensor %s: no such dtype (%d)", label(prog, tensor), tensor->dtype);
     VTRN_FAIL_IF(tensor->role > VTRN_ROLE_CONST, err, VTRN_ILLEGAL, "tensor %s: no such role (%d)", label(prog, tensor),
                  tensor->role);
     VTRN_FAIL_IF(tensor->role != VTRN_ROLE_TEMP && !vtrn_space_is_hbm(tensor->space), err, VTRN_ILLEGAL,
                  "tensor %s: inputs, outputs and constants live in HBM, not in %s", label(prog, tensor),
                  vtrn_space_name(tensor->space));
-    VTRN_FAIL_IF(tensor->core > VTRN_CORES_MAX || (tensor->core < VTRN_CORES_MAX && tensor->core >= prog->cores), err,
-                 VTRN_ILLEGAL, "tensor %s: core %d, the program has %d", label(prog, tensor), tensor->core, prog->cores);
+    VTRN_FAIL_IF(tensor->core > VTRN_CORES_MAX || (tensor->core < VTRN_CORES_MAX && tensor->core >= prog->cores), err, VTRN_ILLEGAL,
+                 "tensor %s: core %d, the program has %d", label(prog, tensor), tensor->core, prog->cores);
     VTRN_FAIL_IF(tensor->core == VTRN_CORES_MAX && !vtrn_space_is_hbm(tensor->space), err, VTRN_ILLEGAL,
                  "tensor %s: %s belongs to one core and cannot be shared", label(prog, tensor), vtrn_space_name(tensor->space));
     VTRN_TRY(check_shape(prog, tensor, err));

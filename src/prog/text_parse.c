@@ -153,7 +153,7 @@ static enum vtrn_status parse_loc(struct parser *p)
     VTRN_TRY(parse_string(p, &file));
     VTRN_TRY(parse_number(p, "line", UINT32_MAX, &line));
     return prog_loc_add(p->prog, file, (uint32_t)line, &index) < 0 ? vtrn_fail(p->err, VTRN_NOMEM, "no memory for a location")
-                                                                     : VTRN_OK;
+                                                                   : VTRN_OK;
 }
 
 static enum vtrn_status parse_shape(struct parser *p, struct vtrn_tensor *tensor)

@@ -4,8 +4,7 @@
  * Stands beside build.c: the same rules, asked of what is there instead of what is added. Changes nothing. */
 #include "prog/prog_int.h"
 
-void prog_prefix_place(const struct vtrn_prog *prog, struct vtrn_error *err, int core, uint32_t index,
-                       const struct vtrn_inst *inst)
+void prog_prefix_place(const struct vtrn_prog *prog, struct vtrn_error *err, int core, uint32_t index, const struct vtrn_inst *inst)
 {
     char where[256];
 

@@ -33,7 +33,8 @@ static inline void fuzz_round_trips(const struct vtrn_prog *prog)
     FUZZ_CHECK(vtrn_prog_print(prog, &text, &err) >= 0 && vtrn_prog_parse((char *)text.data, text.size, &parsed, &err) >= 0 &&
                    vtrn_prog_print(parsed, &text2, &err) >= 0,
                "%s\n%.*s", err.text, (int)text.size, (char *)text.data);
-    FUZZ_CHECK(fuzz_same(&text, &text2), "%.*s\nprints again as\n%.*s", (int)text.size, (char *)text.data, (int)text2.size, (char *)text2.data);
+    FUZZ_CHECK(fuzz_same(&text, &text2), "%.*s\nprints again as\n%.*s", (int)text.size, (char *)text.data, (int)text2.size,
+               (char *)text2.data);
     FUZZ_CHECK(vtrn_prog_save(prog, &bytes, &err) >= 0 && vtrn_prog_load(bytes.data, bytes.size, &loaded, &err) >= 0 &&
                    vtrn_prog_save(loaded, &bytes2, &err) >= 0,
                "%s", err.text);

@@ -4,9 +4,10 @@
 
 #include "gen.h"
 
-static const char tables[] = "tensor 0 \"a\" sbuf bf16 [128, 512]\ntensor 1 \"b\" sbuf f32 [128, 512]\ntensor 2 \"p\" psum f32 [128, 512]\n"
-                             "tensor 3 \"x\" hbm bf16 [1024, 512] input\ntensor 4 \"i\" sbuf u32 [128, 8]\n"
-                             "tensor 5 \"m\" sbuf f8e4fnx4 [128, 512]\ntensor 6 \"at\" sbuf f32 [64, 64] address=32:64\n";
+static const char tables[] =
+    "tensor 0 \"a\" sbuf bf16 [128, 512]\ntensor 1 \"b\" sbuf f32 [128, 512]\ntensor 2 \"p\" psum f32 [128, 512]\n"
+    "tensor 3 \"x\" hbm bf16 [1024, 512] input\ntensor 4 \"i\" sbuf u32 [128, 8]\n"
+    "tensor 5 \"m\" sbuf f8e4fnx4 [128, 512]\ntensor 6 \"at\" sbuf f32 [64, 64] address=32:64\n";
 
 static struct vtrn_prog *program(const char *target)
 {

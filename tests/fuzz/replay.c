@@ -27,7 +27,8 @@ static size_t mutate(uint8_t *bytes, size_t size, uint64_t *state)
         if (kind < 3) bytes[at] ^= (uint8_t)(1 << next_random(state) % 8);
         else if (kind < 5) bytes[at] = (uint8_t)next_random(state);
         else if (kind < 6) memset(bytes + at, next_random(state) & 1 ? 0xff : 0, size - at < 4 ? size - at : 4);
-        else if (kind < 7) memmove(bytes + at, bytes + from, size - (at > from ? at : from) < 16 ? size - (at > from ? at : from) : 16);
+        else if (kind < 7)
+            memmove(bytes + at, bytes + from, size - (at > from ? at : from) < 16 ? size - (at > from ? at : from) : 16);
         else if (i == 0) size = at;
     }
     return size;

@@ -89,8 +89,7 @@ static int check_program(const char *path, const char *text, struct vtrn_prog *p
         bad = report(path, "fails", err.text);
     else if (printed.size != again.size || memcmp(printed.data, again.data, again.size) != 0)
         bad = report(path, "prints differently after saving and loading", "");
-    else if (update)
-        bad = write_file(path, text, head, &printed);
+    else if (update) bad = write_file(path, text, head, &printed);
     else if (strlen(text + head) != printed.size || memcmp(text + head, printed.data, printed.size) != 0)
         bad = report_difference(path, text + head, (const char *)printed.data);
     vtrn_buf_fini(&printed);

@@ -7,8 +7,8 @@
 
 static inline uint32_t random_string(struct gen *gen, struct vtrn_prog *prog)
 {
-    static const char *const texts[] = { "", "acc", "a b", "\"quoted\\\"", "line\nline", "#hash", "caf\xc3\xa9", "%1", "tile", "x.y",
-                                         "@3", "\x01\x7f" };
+    static const char *const texts[] = { "",   "acc",  "a b", "\"quoted\\\"", "line\nline", "#hash", "caf\xc3\xa9",
+                                         "%1", "tile", "x.y", "@3",           "\x01\x7f" };
     const char *text = texts[gen_range(gen, 0, sizeof texts / sizeof texts[0] - 1)];
     uint32_t index = 0;
 
@@ -29,9 +29,12 @@ static inline void random_tensor(struct gen *gen, struct vtrn_prog *prog)
 {
     static uint8_t bytes[4 * 5 * 5 * 5];
     struct vtrn_error err = { 0 };
-    struct vtrn_tensor tensor = { .space = (uint8_t)gen_range(gen, VTRN_SBUF, VTRN_HBM_SHARED), .rank = (uint8_t)gen_range(gen, 2, 4),
-                                  .dtype = (uint8_t)gen_range(gen, 1, VTRN_DT_COUNT - 1), .core = (uint8_t)gen_range(gen, 0, prog->cores - 1),
-                                  .name = random_string(gen, prog), .loc = random_loc(gen, prog) };
+    struct vtrn_tensor tensor = { .space = (uint8_t)gen_range(gen, VTRN_SBUF, VTRN_HBM_SHARED),
+                                  .rank = (uint8_t)gen_range(gen, 2, 4),
+                                  .dtype = (uint8_t)gen_range(gen, 1, VTRN_DT_COUNT - 1),
+                                  .core = (uint8_t)gen_range(gen, 0, prog->cores - 1),
+                                  .name = random_string(gen, prog),
+                                  .loc = random_loc(gen, prog) };
     uint32_t index;
 
     for (int d = 0; d < 4; d++) tensor.dim[d] = gen_range(gen, 1, 5);
@@ -70,7 +73,9 @@ static inline void random_row(struct gen *gen, struct vtrn_prog *prog, const cha
 static inline void random_loop(struct gen *gen, struct vtrn_prog *prog, int core, bool begin)
 {
     struct vtrn_error err = { 0 };
-    const char *text = !begin ? "sync loop_end" : gen_chance(gen, 70) ? "sync loop_begin index=r7 lower=0 upper=r8 step=2" : "sync while_begin condition=r9";
+    const char *text = !begin                ? "sync loop_end"
+                       : gen_chance(gen, 70) ? "sync loop_begin index=r7 lower=0 upper=r8 step=2"
+                                             : "sync while_begin condition=r9";
 
     if (!begin && prog->code[core].loop_depth == 0) return;
     if (begin && prog->code[core].loop_depth == 5) return;

@@ -5,6 +5,8 @@
 #define VTRN_TESTS_PROG_ROWS_H
 #include "prog_env.h"
 
+/* One row is one line or two, so that the tables can be read as tables. */
+/* clang-format off */
 struct row {
     const char *target, *bad, *message, *good;
 };

@@ -101,25 +101,25 @@ static void uses_are_followed_through_loops(void **state)
 
     (void)state;
     assert_int_equal(prog->tensor[before].first_use, UINT32_MAX);
-    use(prog, before, idle);                                                   /* 0 */
+    use(prog, before, idle); /* 0 */
     assert_int_equal(prog->tensor[before].first_use, 0);
     assert_int_equal(prog->tensor[idle].last_use, 0);
-    control(prog, "sync loop_begin index=r1 lower=0 upper=4 step=1");          /* 1 */
+    control(prog, "sync loop_begin index=r1 lower=0 upper=4 step=1"); /* 1 */
     outer = declare(prog);
-    use(prog, outer, before);                                                  /* 2 */
-    control(prog, "sync while_begin condition=r1");                            /* 3 */
+    use(prog, outer, before);                       /* 2 */
+    control(prog, "sync while_begin condition=r1"); /* 3 */
     inner = declare(prog);
-    use(prog, inner, outer);                                                   /* 4 */
+    use(prog, inner, outer); /* 4 */
     late = declare(prog);
-    use(prog, late, inner);                                                    /* 5 */
-    end_inner = control(prog, "sync loop_end");                                /* 6 */
-    assert_int_equal(prog->tensor[outer].last_use, end_inner);                 /* born before the inner loop */
-    assert_int_equal(prog->tensor[inner].last_use, 5);                         /* its content is fresh on every turn */
+    use(prog, late, inner);                                    /* 5 */
+    end_inner = control(prog, "sync loop_end");                /* 6 */
+    assert_int_equal(prog->tensor[outer].last_use, end_inner); /* born before the inner loop */
+    assert_int_equal(prog->tensor[inner].last_use, 5);         /* its content is fresh on every turn */
     assert_int_equal(prog->tensor[late].last_use, 5);
-    end_outer = control(prog, "sync loop_end");                                /* 7 */
+    end_outer = control(prog, "sync loop_end"); /* 7 */
     assert_int_equal(prog->tensor[before].last_use, end_outer);
     assert_int_equal(prog->tensor[outer].last_use, end_inner);
-    assert_int_equal(prog->tensor[idle].last_use, 0);                          /* not used inside */
+    assert_int_equal(prog->tensor[idle].last_use, 0); /* not used inside */
     after = use(prog, before, idle);
     assert_int_equal(prog->tensor[idle].last_use, after);
     assert_int_equal(prog->registers, 2);
@@ -176,13 +176,13 @@ static void dependencies_do_not_leave_their_loop(void **state)
     control(prog, copy);                                              /* 4 */
     assert_int_equal(vtrn_prog_edge(prog, 0, 4, 2, &err), VTRN_OK);   /* from an enclosing scope */
     assert_int_equal(vtrn_prog_edge(prog, 0, 4, 0, &err), VTRN_OK);
-    control(prog, "sync loop_end");                                   /* 5 */
-    control(prog, copy);                                              /* 6 */
-    assert_int_equal(vtrn_prog_edge(prog, 0, 6, 2, &err), VTRN_OK);   /* the same loop */
+    control(prog, "sync loop_end");                                 /* 5 */
+    control(prog, copy);                                            /* 6 */
+    assert_int_equal(vtrn_prog_edge(prog, 0, 6, 2, &err), VTRN_OK); /* the same loop */
     assert_int_equal(vtrn_prog_edge(prog, 0, 6, 4, &err), VTRN_ILLEGAL);
     assert_non_null(strstr(err.text, "inside a loop that the consumer is not in"));
-    control(prog, "sync loop_end");                                   /* 7 */
-    control(prog, copy);                                              /* 8 */
+    control(prog, "sync loop_end"); /* 7 */
+    control(prog, copy);            /* 8 */
     assert_int_equal(vtrn_prog_edge(prog, 0, 8, 2, &err), VTRN_ILLEGAL);
     assert_int_equal(vtrn_prog_edge(prog, 0, 8, 0, &err), VTRN_OK);
     assert_int_equal(vtrn_prog_edge(prog, 0, 2, 6, &err), VTRN_ILLEGAL);
@@ -269,11 +269,16 @@ static void the_verifier_sees_what_is_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings_are_interned), cmocka_unit_test(a_location_is_kept_once_while_it_is_recent),
-        cmocka_unit_test(an_instruction_knows_its_place_in_the_kernel), cmocka_unit_test(uses_are_followed_through_loops),
-        cmocka_unit_test(index_tensors_and_registers_count_as_used), cmocka_unit_test(loops_must_nest_and_close),
-        cmocka_unit_test(dependencies_do_not_leave_their_loop), cmocka_unit_test(forgotten_code_leaves_the_tables),
-        cmocka_unit_test(wrong_calls_do_nothing), cmocka_unit_test(the_verifier_sees_what_is_wrong),
+        cmocka_unit_test(strings_are_interned),
+        cmocka_unit_test(a_location_is_kept_once_while_it_is_recent),
+        cmocka_unit_test(an_instruction_knows_its_place_in_the_kernel),
+        cmocka_unit_test(uses_are_followed_through_loops),
+        cmocka_unit_test(index_tensors_and_registers_count_as_used),
+        cmocka_unit_test(loops_must_nest_and_close),
+        cmocka_unit_test(dependencies_do_not_leave_their_loop),
+        cmocka_unit_test(forgotten_code_leaves_the_tables),
+        cmocka_unit_test(wrong_calls_do_nothing),
+        cmocka_unit_test(the_verifier_sees_what_is_wrong),
     };
 
     return cmocka_run_group_tests_name("prog_build", tests, NULL, NULL);

@@ -207,7 +207,8 @@ static void seal(struct vtrn_buf *file)
         uint8_t *entry = file->data + FILE_HEADER_BYTES + i * FILE_ENTRY_BYTES;
         uint64_t offset = file_get64(entry + 8), size = file_get64(entry + 16);
 
-        if (offset <= file->size && size <= file->size - offset) file_put64(entry + 24, vtrn_hash_bytes(file->data + offset, size, 0));
+        if (offset <= file->size && size <= file->size - offset)
+            file_put64(entry + 24, vtrn_hash_bytes(file->data + offset, size, 0));
     }
     file_put64(file->data + 24, vtrn_hash_bytes(file->data + FILE_HEADER_BYTES, (size_t)sections * FILE_ENTRY_BYTES, 0));
 }
@@ -322,7 +323,8 @@ static void malformed_text_is_refused_with_its_line(void **state)
         struct vtrn_error err = { 0 };
 
         if (vtrn_prog_parse(wrong[i].text, strlen(wrong[i].text), &prog, &err) >= 0) fail_msg("%s is accepted", wrong[i].text);
-        if (!strstr(err.text, wrong[i].message)) fail_msg("%s\n  says: %s\n  expected: %s", wrong[i].text, err.text, wrong[i].message);
+        if (!strstr(err.text, wrong[i].message))
+            fail_msg("%s\n  says: %s\n  expected: %s", wrong[i].text, err.text, wrong[i].message);
     }
 }
 
@@ -368,10 +370,15 @@ static void names_that_are_not_unique_are_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(saved_programs_load_the_same), cmocka_unit_test(printed_programs_parse_the_same),
-        cmocka_unit_test(the_two_forms_agree), cmocka_unit_test(files_are_written_and_read),
-        cmocka_unit_test(damaged_bytes_are_refused), cmocka_unit_test(what_is_wrong_with_a_file_is_said), cmocka_unit_test(lies_in_a_file_are_found),
-        cmocka_unit_test(malformed_text_is_refused_with_its_line), cmocka_unit_test(comments_spaces_and_line_ends_are_free),
+        cmocka_unit_test(saved_programs_load_the_same),
+        cmocka_unit_test(printed_programs_parse_the_same),
+        cmocka_unit_test(the_two_forms_agree),
+        cmocka_unit_test(files_are_written_and_read),
+        cmocka_unit_test(damaged_bytes_are_refused),
+        cmocka_unit_test(what_is_wrong_with_a_file_is_said),
+        cmocka_unit_test(lies_in_a_file_are_found),
+        cmocka_unit_test(malformed_text_is_refused_with_its_line),
+        cmocka_unit_test(comments_spaces_and_line_ends_are_free),
         cmocka_unit_test(names_that_are_not_unique_are_numbers),
     };
 

@@ -49,10 +49,11 @@ static int engine_of(const char *target, const char *text)
 static void an_unknown_engine_is_chosen(void **state)
 {
     (void)state;
-#define TT(dst, a, b, op) "unknown tensor_tensor dst=" dst "[0:128; 0+1x8] data1=" a "[0:128; 0+1x8] data2=" b "[0:128; 0+1x8] op=" op
-    assert_int_equal(engine_of("trn2", TT("%i", "%j", "%i", "add")), VTRN_ENGINE_GPSIMD);         /* exact integers */
+#define TT(dst, a, b, op) \
+    "unknown tensor_tensor dst=" dst "[0:128; 0+1x8] data1=" a "[0:128; 0+1x8] data2=" b "[0:128; 0+1x8] op=" op
+    assert_int_equal(engine_of("trn2", TT("%i", "%j", "%i", "add")), VTRN_ENGINE_GPSIMD); /* exact integers */
     assert_int_equal(engine_of("trn2", TT("%i", "%j", "%u", "multiply")), VTRN_ENGINE_GPSIMD);
-    assert_int_equal(engine_of("trn2", TT("%i", "%j", "%pi", "add")), VTRN_ENGINE_VECTOR);        /* not from PSUM */
+    assert_int_equal(engine_of("trn2", TT("%i", "%j", "%pi", "add")), VTRN_ENGINE_VECTOR); /* not from PSUM */
     assert_int_equal(engine_of("trn2", TT("%f", "%j", "%i", "add")), VTRN_ENGINE_VECTOR);
     assert_int_equal(engine_of("trn2", TT("%i", "%j", "%i", "bitwise_and")), VTRN_ENGINE_VECTOR);
     assert_int_equal(engine_of("trn2", TT("%f", "%g", "%g", "power")), VTRN_ENGINE_GPSIMD);
@@ -83,14 +84,19 @@ static void wrong_kinds_of_values_are_named(void **state)
         { "vector memset dst=%f[0:128; 0+1x8] value=0", 1, VTRN_V_INT, "value must be a number" },
         { "vector memset dst=%f[0:128; 0+1x8] value=0", 0, VTRN_V_NONE, "dst is missing" },
         { "vector dropout dst=%f[0:128; 0+1x8] data=%g[0:128; 0+1x8] prob=0", 2, VTRN_V_INTS, "prob must be a number or a tensor" },
-        { "dma dma_compute dst=%f[0:128; 0+1x8] srcs={%g[0:128; 0+1x8]} reduce_op=add", 1, VTRN_V_NUM, "srcs must be a list of tensors" },
-        { "vector tensor_reduce dst=%v[0:128; 0+1x1] op=add data=%g[0:128; 0+1x8] axis=[1]", 3, VTRN_V_NUM, "axis must be a list of integers" },
+        { "dma dma_compute dst=%f[0:128; 0+1x8] srcs={%g[0:128; 0+1x8]} reduce_op=add", 1, VTRN_V_NUM,
+          "srcs must be a list of tensors" },
+        { "vector tensor_reduce dst=%v[0:128; 0+1x1] op=add data=%g[0:128; 0+1x8] axis=[1]", 3, VTRN_V_NUM,
+          "axis must be a list of integers" },
         { "vector tensor_reduce dst=%v[0:128; 0+1x1] op=add data=%g[0:128; 0+1x8] axis=[1]", 1, VTRN_V_NUM, "op must be an operator" },
-        { "vector tensor_reduce dst=%v[0:128; 0+1x1] op=add data=%g[0:128; 0+1x8] axis=[1]", 4, VTRN_V_NUM, "negate must be True or False" },
+        { "vector tensor_reduce dst=%v[0:128; 0+1x1] op=add data=%g[0:128; 0+1x8] axis=[1]", 4, VTRN_V_NUM,
+          "negate must be True or False" },
         { "scalar activation dst=%f[0:128; 0+1x8] op=exp data=%g[0:128; 0+1x8]", 1, VTRN_V_NUM, "op must be an activation function" },
         { "scalar activation dst=%f[0:128; 0+1x8] op=exp data=%g[0:128; 0+1x8]", 4, VTRN_V_NONE, "scale is missing" },
-        { "scalar activation dst=%f[0:128; 0+1x8] op=exp data=%g[0:128; 0+1x8]", 7, VTRN_V_NUM, "reduce_cmd must be a member of reduce_cmd" },
-        { "gpsimd topk val_dst=%a[0:16; 0+1x8] idx_dst=%u[0:16; 0+1x8] src=%b[0:16; 0+1x8] n=42", 3, VTRN_V_REG, "n must be an integer" },
+        { "scalar activation dst=%f[0:128; 0+1x8] op=exp data=%g[0:128; 0+1x8]", 7, VTRN_V_NUM,
+          "reduce_cmd must be a member of reduce_cmd" },
+        { "gpsimd topk val_dst=%a[0:16; 0+1x8] idx_dst=%u[0:16; 0+1x8] src=%b[0:16; 0+1x8] n=42", 3, VTRN_V_REG,
+          "n must be an integer" },
         { "sync register_move dst=r1 src=1", 1, VTRN_V_NUM, "src must be a register or an integer" },
         { "sync device_print print_prefix=\"a\" tensor=%f[0:128; 0+1x8]", 0, VTRN_V_NUM, "print_prefix must be a string" },
     };
@@ -178,7 +184,8 @@ static void declarations_are_checked(void **state)
         snprintf(text, sizeof text, "vtrn 1\ntarget trn2\ncores 1\n%s\n", declaration[i].line);
         status = vtrn_prog_parse(text, strlen(text), &prog, &err);
         if ((status >= 0) != !declaration[i].message) fail_msg("%s: %s", declaration[i].line, status < 0 ? err.text : "is legal");
-        if (declaration[i].message && !strstr(err.text, declaration[i].message)) fail_msg("%s\n  says: %s", declaration[i].line, err.text);
+        if (declaration[i].message && !strstr(err.text, declaration[i].message))
+            fail_msg("%s\n  says: %s", declaration[i].line, err.text);
         vtrn_prog_destroy(prog);
     }
 }
@@ -210,8 +217,11 @@ static void random_instructions_are_legal_or_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_misuse_is_named_and_its_neighbour_passes), cmocka_unit_test(an_unknown_engine_is_chosen),
-        cmocka_unit_test(wrong_kinds_of_values_are_named), cmocka_unit_test(values_that_do_not_fit_the_row_are_named), cmocka_unit_test(declarations_are_checked),
+        cmocka_unit_test(each_misuse_is_named_and_its_neighbour_passes),
+        cmocka_unit_test(an_unknown_engine_is_chosen),
+        cmocka_unit_test(wrong_kinds_of_values_are_named),
+        cmocka_unit_test(values_that_do_not_fit_the_row_are_named),
+        cmocka_unit_test(declarations_are_checked),
         cmocka_unit_test(random_instructions_are_legal_or_named),
     };
 
