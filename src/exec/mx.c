@@ -1,33 +1,7 @@
-/* The vector engine's block quantisation to MX formats, and its shuffle across the partitions of a quadrant. */
+/* The vector engine's block quantisation to MX formats. */
 #include "exec/exec_int.h"
 
-enum { QUADRANT = 32, KEEP = 255, GROUP_PARTS = 8, GROUP_ELEMS = 4, F32_BIAS = 127, CHUNK = 512 };
-
-/* ---------------------------------------------------------------- nc_stream_shuffle */
-
-/* Does: in each quadrant of 32 partitions, dst partition i = src partition mask[i]; mask 255 keeps what dst has.
- * Rounding: none, bits are copied.
- * Faults: none of its own.
- * Differs: none known. */
-enum vtrn_status vtrn_exec_nc_stream_shuffle(struct vtrn_core *core, const struct vtrn_inst *inst)
-{
-    const struct vtrn_args_nc_stream_shuffle *arg = VTRN_ARGS(nc_stream_shuffle, inst);
-    const int64_t *mask = arg->shuffle_mask.ints;
-    struct exec_view src, dst;
-    VTRN_TRY(exec_resolve(core, &arg->src.ap, VTRN_READ, &src));
-    VTRN_TRY(exec_resolve(core, &arg->dst.ap, VTRN_READ | VTRN_WRITE, &dst));
-    VTRN_TRY(exec_stage_always(core, &dst, &src));
-    int64_t room = (int64_t)core->scratch_bytes / src.elem_bytes;
-    for (int64_t p = 0; p < dst.parts; p++) {
-        int64_t from = mask[p % QUADRANT], row = p - p % QUADRANT + from;
-        if (from == KEEP || row >= src.parts) continue;
-        for (int64_t i = 0; i < dst.elems; i += room) {
-            int64_t n = dst.elems - i < room ? dst.elems - i : room;
-            exec_store_raw(&dst, p, 1, i, n, exec_load_raw(&src, row, 1, i, n, core->scratch));
-        }
-    }
-    return VTRN_OK;
-}
+enum { QUADRANT = 32, GROUP_PARTS = 8, GROUP_ELEMS = 4, F32_BIAS = 127, CHUNK = 512 };
 
 /* ---------------------------------------------------------------- quantize_mx */
 
