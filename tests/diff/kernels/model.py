@@ -248,6 +248,8 @@ def affine_value(partitions, pattern, offset, channel_multiplier):
 
 def iota(partitions, pattern, offset, channel_multiplier, dtype):
     value = affine_value(partitions, pattern, offset, channel_multiplier)
+    if is_int(dtype) and np.dtype(dtype).itemsize == 4:  # 32-bit arithmetic, the bits stay
+        return value.astype(np.int32).view(dtype)
     if is_int(dtype):
         info = np.iinfo(dtype)
         return np.clip(value, info.min, info.max).astype(dtype)
@@ -287,7 +289,10 @@ def nc_stream_shuffle(dst, src, mask):
 
 
 def max8(src):
-    return -np.sort(-to_f32(flat(src)), axis=1)[:, :8]
+    """NaN ranks above every number; equal values (+0 and -0 too) keep their order."""
+    x = to_f32(flat(src))
+    order = np.argsort(np.where(np.isnan(x), F32(-np.inf), -x), axis=1, kind="stable")
+    return np.take_along_axis(x, order[:, :8], axis=1)
 
 
 def nc_find_index8(data, vals, dtype):
