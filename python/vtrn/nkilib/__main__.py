@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-NEEDED = ("pytest", "xdist", "torch", "scipy", "allpairspy", "ml_dtypes")
+NEEDED = ("pytest", "xdist", "torch", "scipy", "allpairspy", "ml_dtypes", "attr", "typing_extensions")
 
 
 def _arguments(argv):

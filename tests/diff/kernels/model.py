@@ -291,7 +291,7 @@ def nc_stream_shuffle(dst, src, mask):
 def max8(src):
     """NaN ranks above every number; equal values (+0 and -0 too) keep their order."""
     x = to_f32(flat(src))
-    order = np.argsort(np.where(np.isnan(x), F32(-np.inf), -x), axis=1, kind="stable")
+    order = np.lexsort((np.where(np.isnan(x), F32(0), -x), ~np.isnan(x)), axis=1)
     return np.take_along_axis(x, order[:, :8], axis=1)
 
 
