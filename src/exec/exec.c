@@ -7,7 +7,7 @@
  * Never reads a clock; must not know what an instruction computes. */
 #include "exec/exec_int.h"
 
-enum { POLL_INSTRUCTIONS = 256, ELEMENT_SCRATCH_BYTES = 8 * EXEC_ROW_MAX * 4 };
+enum { POLL_INSTRUCTIONS = 256 };
 
 void vtrn_exec_options_init(struct vtrn_exec_options *options) { *options = (struct vtrn_exec_options){ .seed = 1 }; }
 
@@ -22,7 +22,7 @@ static exec_body *const bodies[VTRN_OPCODES] = {
 /* ---------------------------------------------------------------- life */
 static size_t scratch_bytes(const struct vtrn_kern *kern)
 {
-    size_t pe = exec_pe_scratch_bytes(kern), bytes = pe > ELEMENT_SCRATCH_BYTES ? pe : ELEMENT_SCRATCH_BYTES;
+    size_t pe = exec_pe_scratch_bytes(kern), bytes = pe > EXEC_SCRATCH_BYTES ? pe : EXEC_SCRATCH_BYTES;
 
     return (bytes + 4095) & ~(size_t)4095;
 }

@@ -5,6 +5,7 @@
 
 enum { EXEC_FREE_DIMS = VTRN_AP_DIMS, EXEC_ROW_MAX = 2048 /* fp32 elements of one scratch row block */ };
 enum { EXEC_LANES = 128 /* partitions of an engine */, EXEC_STAGED_MAX = 4 };
+enum { EXEC_SCRATCH_BYTES = 32 * EXEC_ROW_MAX * 4 /* of a thread: what bodies may count on */ };
 
 /* An operand after its dynamic parts are known: host addresses, strides in bytes, free dimensions merged where they are
  * contiguous. For HBM operands (DMA) dim[0] of the pattern is treated as "partitions" too. */
