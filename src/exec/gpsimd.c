@@ -108,7 +108,7 @@ static void iota_rows(const struct exec_rows *rows, int64_t p0, int64_t p1, uint
                 exec_convert(core->kern, dst->dtype, narrow, VTRN_DT_I32, value, n);
                 exec_store_raw(dst, p, 1, i, n, narrow);
             } else {
-                core->kern->load[VTRN_DT_I32](real, value, (size_t)n);
+                for (int64_t k = 0; k < n; k++) real[k] = (float)value[k];
                 exec_store_f32(core, dst, p, 1, i, n, real);
             }
         }

@@ -44,24 +44,33 @@ static void make_jump(struct exec_rng *rng)
         }
 }
 
-static uint32_t lfsr_next(const struct exec_rng *rng, uint32_t *state)
+/* Draws keep the state in registers: through the pointer every step would wait for memory. */
+static void draw_lfsr(const struct exec_rng *rng, uint32_t *state, uint32_t *out, size_t n)
 {
     uint32_t s = *state;
-    *state = rng->lfsr_jump[0][s & 255] ^ rng->lfsr_jump[1][s >> 8 & 255] ^ rng->lfsr_jump[2][s >> 16 & 255] ^
-             rng->lfsr_jump[3][s >> 24];
-    return *state;
+    for (size_t i = 0; i < n; i++) {
+        s = rng->lfsr_jump[0][s & 255] ^ rng->lfsr_jump[1][s >> 8 & 255] ^ rng->lfsr_jump[2][s >> 16 & 255] ^
+            rng->lfsr_jump[3][s >> 24];
+        out[i] = s;
+    }
+    *state = s;
 }
 
-static uint32_t xorwow_next(uint32_t state[STATE_WORDS])
+/* Every `stride`-th word of out from `first` on, one step each; steps go on to `steps` where out has ended. */
+static void draw_xorwow(uint32_t state[STATE_WORDS], uint32_t *out, size_t first, size_t n, size_t stride, size_t steps)
 {
-    uint32_t t = state[0] ^ state[0] >> 2;
-    state[0] = state[1];
-    state[1] = state[2];
-    state[2] = state[3];
-    state[3] = state[4];
-    state[4] = state[4] ^ state[4] << 4 ^ t ^ t << 1;
-    state[5] += 362437;
-    return state[5] + state[4];
+    uint32_t x = state[0], y = state[1], z = state[2], w = state[3], v = state[4], d = state[5];
+    for (size_t step = 0, i = first; step < steps; step++, i += stride) {
+        uint32_t t = x ^ x >> 2;
+        x = y;
+        y = z;
+        z = w;
+        w = v;
+        v = v ^ v << 4 ^ t ^ t << 1;
+        d += 362437;
+        if (i < n) out[i] = d + v;
+    }
+    state[0] = x, state[1] = y, state[2] = z, state[3] = w, state[4] = v, state[5] = d;
 }
 
 static void seed_words(uint32_t *words, int count, uint64_t seed)
@@ -96,25 +105,17 @@ struct exec_rng *exec_rng_create(uint64_t seed, int core, int nc_version)
 
 void exec_rng_destroy(struct exec_rng *rng) { free(rng); }
 
-static void draw_four(uint32_t states[VECTOR_STATES][STATE_WORDS], uint32_t *out, size_t n)
-{
-    for (size_t i = 0; i < n; i += VECTOR_STATES)
-        for (size_t k = 0; k < VECTOR_STATES; k++) {
-            uint32_t word = xorwow_next(states[k]);
-            if (i + k < n) out[i + k] = word;
-        }
-}
-
 void exec_rng_draw(struct vtrn_core *core, int engine, int64_t p, uint32_t *out, size_t n)
 {
     struct exec_rng *rng = core->rng;
     VTRN_ASSERT(p >= 0 && p < LANES);
     if (engine == VTRN_ENGINE_GPSIMD) {
-        for (size_t i = 0; i < n; i++) out[i] = xorwow_next(rng->gpsimd[p]);
+        draw_xorwow(rng->gpsimd[p], out, 0, n, 1, n);
     } else if (rng->xorwow_vector) {
-        draw_four(rng->vector[p], out, n);
+        size_t steps = (n + VECTOR_STATES - 1) / VECTOR_STATES;
+        for (size_t k = 0; k < VECTOR_STATES; k++) draw_xorwow(rng->vector[p][k], out, k, n, VECTOR_STATES, steps);
     } else {
-        for (size_t i = 0; i < n; i++) out[i] = lfsr_next(rng, &rng->vector[p][0][0]);
+        draw_lfsr(rng, &rng->vector[p][0][0], out, n);
     }
 }
 

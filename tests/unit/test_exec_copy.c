@@ -217,19 +217,19 @@ static void random_case(struct setup *setup, uint8_t dst_dtype, uint8_t src_dtyp
 static void test_bytes(void **state)
 {
     static const uint8_t dtypes[3] = { VTRN_DT_U8, VTRN_DT_BF16, VTRN_DT_F32 };
-    for (int k = 0; k < 6000; k++) random_case(*state, dtypes[k % 3], dtypes[k % 3], false, 0, k % 5 == 0);
+    for (int k = 0; k < 2500; k++) random_case(*state, dtypes[k % 3], dtypes[k % 3], false, 0, k % 5 == 0);
 }
 
 static void test_shared_memory(void **state)
 {
     static const uint8_t dtypes[3] = { VTRN_DT_U8, VTRN_DT_BF16, VTRN_DT_F32 };
-    for (int k = 0; k < 3000; k++) random_case(*state, dtypes[k % 3], dtypes[k % 3], true, 0, false);
+    for (int k = 0; k < 1500; k++) random_case(*state, dtypes[k % 3], dtypes[k % 3], true, 0, false);
 }
 
 static void test_rows_by_index(void **state)
 {
     static const uint8_t dtypes[3] = { VTRN_DT_U8, VTRN_DT_BF16, VTRN_DT_F32 };
-    for (int k = 0; k < 4000; k++) random_case(*state, dtypes[k % 3], dtypes[k % 3], k % 4 == 0, 1 + k % 3, false);
+    for (int k = 0; k < 2000; k++) random_case(*state, dtypes[k % 3], dtypes[k % 3], k % 4 == 0, 1 + k % 3, false);
 }
 
 static void test_conversions(void **state)
@@ -237,7 +237,7 @@ static void test_conversions(void **state)
     for (uint8_t to = 1; to < VTRN_DT_COUNT; to++)
         for (uint8_t from = 1; from < VTRN_DT_COUNT; from++) {
             if (vtrn_dtypes[to].cls == VTRN_CLASS_PACKED || vtrn_dtypes[from].cls == VTRN_CLASS_PACKED) continue;
-            for (int k = 0; k < 12; k++) random_case(*state, to, from, k % 4 == 0, k % 5 == 0 ? 1 + k % 3 : 0, false);
+            for (int k = 0; k < 8; k++) random_case(*state, to, from, k % 4 == 0, k % 5 == 0 ? 1 + k % 3 : 0, false);
         }
 }
 
