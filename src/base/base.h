@@ -91,7 +91,7 @@ enum vtrn_cpu_level {
     VTRN_CPU_REF,
     VTRN_CPU_AVX2,       /* AVX2 + FMA + F16C */
     VTRN_CPU_AVX512,     /* F, BW, DQ, VL */
-    VTRN_CPU_AVX512BF16, /* the above with VDPBF16PS */
+    VTRN_CPU_AVX512BF16, /* the above with VDPBF16PS and VBMI (byte permutes): all that have the first but Cooper Lake */
     VTRN_CPU_NEON,
     VTRN_CPU_LEVELS
 };

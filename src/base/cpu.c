@@ -40,7 +40,8 @@ static enum vtrn_cpu_level query(void)
     state = saved_state();
     if ((state & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & AVX2)) return VTRN_CPU_REF;
     if ((state & 0xe6) != 0xe6 || (b & wide) != wide) return VTRN_CPU_AVX2;
-    if (a < 1 || !__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & 1 << 5)) return VTRN_CPU_AVX512; /* AVX512_BF16 */
+    if (a < 1 || !(c & 1 << 1)) return VTRN_CPU_AVX512;                                                 /* AVX512_VBMI */
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & 1 << 5)) return VTRN_CPU_AVX512;              /* AVX512_BF16 */
     return VTRN_CPU_AVX512BF16;
 }
 #elif defined(__aarch64__)

@@ -107,11 +107,16 @@ struct vtrn_kern {
     void (*reduce_bits[VTRN_ALU_COUNT][3])(void *acc, const void *src, size_t row_stride, size_t rows, size_t n);
     void (*scan)(const struct vtrn_scan *scan);
 
+    /* The destination overlaps neither operand nor scratch. A tile may be computed in parts, by several threads: columns
+     * [n0, n1) with x and d moved right, rows [m0, m1) with s moved right and d moved down give the same bits. Parts of n in
+     * multiples of 64 and of m in multiples of 8 waste nothing; each part of n packs s again (1 % of the work at n = 512,
+     * 5 % at 64), each part of m converts x again (the same at m = 128 and 16), so cut n while parts stay >= 128 wide. */
     void (*mm)(const struct vtrn_mm *mm);
     void (*mm_mx)(const struct vtrn_mm_mx *mm);
     size_t mm_scratch_bytes;
 
-    /* dst[j][i] = src[i][j] for elements of 1, 2, 4 bytes ([0], [1], [2]); pitches in bytes; rows x cols of src. */
+    /* dst[j][i] = src[i][j] for elements of 1, 2, 4 bytes ([0], [1], [2]); pitches in bytes; rows x cols of src. dst does
+     * not overlap src. */
     void (*transpose[3])(void *dst, ptrdiff_t dst_pitch, const void *src, ptrdiff_t src_pitch, size_t rows, size_t cols);
 };
 

@@ -9,7 +9,7 @@
 
 #include "kern/mm_end.inc.c"
 
-enum { MR = 8, NV = 4, NR = NV * VL, AP = 32, FEW_M = 4 };
+enum { MR = 8, NV = 4, NR = NV * VL, AP = 32, FEW_M = 3 };
 #define EACH_TILE(X) \
     X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1) \
     X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2) \
@@ -71,20 +71,6 @@ struct first {
     int rows, s_exponent;
     uint32_t *b;
 };
-MM_INLINE void first_step(const int dtype, const int mr, const int nv, vf c[][MM_TILE_VECTORS], const struct f8_table *table,
-                          const uint8_t *row, const uint8_t *next, const __mmask32 *mask, const __mmask32 *next_mask,
-                          const uint32_t *a, uint32_t *b, struct pairs_seen *seen)
-{
-    const int group_bytes = dtype == VTRN_DT_BF16 ? 64 : 32;
-    __m512i x[NV + 1]; /* an odd number of vectors loads one more, empty */
-#pragma GCC unroll 4
-    for (int g = 0; g < (nv + 1) / 2; g++) {
-        load_pairs(dtype, table, row + group_bytes * g, next + group_bytes * g, mask[g], next_mask[g], seen, x + 2 * g);
-        _mm512_storeu_si512(b + 2 * g * VL, x[2 * g]);
-        _mm512_storeu_si512(b + 2 * g * VL + VL, x[2 * g + 1]);
-    }
-    multiply(mr, nv, c, a, x);
-}
 MM_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const struct tile *t, const struct first *f)
 {
     vf c[MR][MM_TILE_VECTORS];
@@ -94,16 +80,23 @@ MM_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const
         for (int j = 0; j < nv; j++) c[i][j] = v_zero();
     prefetch_tile(mr, nv, t->d, t->d_pitch);
     const struct f8_table table = load_f8_table(dtype);
-    const __mmask32 mask[2] = {mask32(t->n), mask32(t->n - 2 * VL)}, none[2] = {0, 0};
+    const struct pairs_mask mask = pairs_mask(t->n), none = pairs_mask(0);
     struct pairs_seen seen = pairs_seen_none();
-    const ptrdiff_t pitch = f->x->pitch;
+    const ptrdiff_t pitch = f->x->pitch; /* a local: stores of vectors may alias anything */
     const uint8_t *row = f->x->data;
     const uint32_t *a = t->a;
     uint32_t *b = f->b;
-    for (int pairs = f->rows / 2; pairs > 0; pairs--, row += 2 * pitch, a += AP, b += NR)
-        first_step(dtype, mr, nv, c, &table, row, row + pitch, mask, mask, a, b, &seen);
-    if (f->rows & 1) first_step(dtype, mr, nv, c, &table, row, row, mask, none, a, b, &seen);
-    struct pairs_panel panel = {f->b, t->pairs, nv + (nv & 1), NR};
+    for (int rows = f->rows; rows > 0; rows -= 2, row += 2 * pitch, a += AP, b += NR) {
+        __m512i x[NV];
+        if (VTRN_LIKELY(rows > 1))
+            load_pairs(dtype, nv, &table, row, row + pitch, &mask, &mask, &seen, x);
+        else
+            load_pairs(dtype, nv, &table, row, row, &mask, &none, &seen, x);
+#pragma GCC unroll 16
+        for (int j = 0; j < nv; j++) _mm512_storeu_si512(b + j * VL, x[j]);
+        multiply(mr, nv, c, a, x);
+    }
+    struct pairs_panel panel = {f->b, t->pairs, nv, NR};
     if (!pairs_exact(f->s_exponent, pairs_exponent(dtype, &seen, &panel))) return false;
     finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
     return true;
@@ -189,6 +182,7 @@ static void run_block(struct block *w)
 {
     const struct mm_product *p = w->p;
     w->s_exponent = EXPONENT_ALL_ZERO;
+    mm_prefetch_rows(&p->x, 0, p->rows, 0, mm_min(NR, p->x.columns)); /* arrives while the stationary operand is packed */
     for (int m = 0; m < w->m; m += AP) {
         int exponent = pack_stationary(&p->s, p->rows, w->m0 + m, w->m - m, w->a + (ptrdiff_t)m * w->pairs);
         w->s_exponent = mm_min(w->s_exponent, exponent);
@@ -216,8 +210,8 @@ static void pairs_product(const struct mm_product *p)
         return;
     }
     int steps = p->rows * p->steps;
-    /* For few stationary columns fma without packing is faster; more steps than MM_BLOCK_STEPS the engine never needs. */
-    bool few = p->s.columns <= FEW_M && p->steps == 1;
+    /* For few stationary columns fma on bf16 as it is beats packing; more steps than MM_BLOCK_STEPS no engine needs. */
+    bool few = p->s.columns <= FEW_M && p->x.dtype == VTRN_DT_BF16;
     if (!possible || few || steps == 0 || steps > MM_BLOCK_STEPS) {
         vtrn_mm_fma_avx512(p);
         return;

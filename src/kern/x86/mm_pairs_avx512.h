@@ -20,9 +20,9 @@ enum {
  * is 0 or normal, and neither flushing nor denormals-as-zero can happen in a chain that starts at 0. */
 static inline bool pairs_exact(int s_exponent, int x_exponent) { return s_exponent + x_exponent >= -112; }
 
-/* A bf16 value of each fp8 magnitude; the sign is apart. Four vectors of the table stay in registers. */
+/* bf16 values of the 128 fp8 magnitudes, low bytes and high bytes apart: a permute of bytes looks up 64 at once. */
 struct f8_table {
-    __m512i part[4];
+    __m512i low[2], high[2];
 };
 #define E4M3_NUMBER(m) ((m) >= 8 ? ((m) << 4) + 0x3c00 : (m) >= 4 ? 0x3c00 + ((m)-4) * 0x20 : (m) >= 2 ? 0x3b80 + ((m)-2) * 0x40 : (m)*0x3b00)
 #define E5M2_NUMBER(m) ((m) >= 4 ? ((m) << 5) + 0x3800 : (m) >= 2 ? 0x3800 + ((m)-2) * 0x40 : (m)*0x3780)
@@ -34,6 +34,11 @@ struct f8_table {
 #define TABLE_32(F, m) TABLE_8(F, m), TABLE_8(F, (m) + 8), TABLE_8(F, (m) + 16), TABLE_8(F, (m) + 24)
 #define TABLE_128(F) TABLE_32(F, 0), TABLE_32(F, 32), TABLE_32(F, 64), TABLE_32(F, 96)
 
+/* The low bytes of 64 words. */
+MM_INLINE __m512i bytes_of_words(__m512i first, __m512i second)
+{
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(first)), _mm512_cvtepi16_epi8(second), 1);
+}
 static inline struct f8_table load_f8_table(int dtype)
 {
     static const uint16_t e4m3[128] = {TABLE_128(E4M3)}, e4m3fn[128] = {TABLE_128(E4M3FN)}, e5m2[128] = {TABLE_128(E5M2)};
@@ -41,20 +46,24 @@ static inline struct f8_table load_f8_table(int dtype)
                            : dtype == VTRN_DT_F8E5M2 || dtype == VTRN_DT_F8E5M2X4 ? e5m2
                                                                                        : e4m3fn;
     struct f8_table table;
-    for (int i = 0; i < 4; i++) table.part[i] = _mm512_loadu_si512(from + 32 * i);
+    for (int i = 0; i < 2; i++) {
+        __m512i first = _mm512_loadu_si512(from + 64 * i), second = _mm512_loadu_si512(from + 64 * i + 32);
+        table.low[i] = bytes_of_words(first, second);
+        table.high[i] = bytes_of_words(_mm512_srli_epi16(first, 8), _mm512_srli_epi16(second, 8));
+    }
     return table;
 }
-/* bf16 magnitudes of 32 codes 0..255, one in each word. */
-MM_INLINE __m512i f8_magnitude(const struct f8_table *t, __m512i code)
+/* bf16 magnitudes of codes that stand in both bytes of their word; bit 7 plays no part. */
+MM_INLINE __m512i f8_magnitude(const struct f8_table *t, __m512i codes)
 {
-    __m512i low = _mm512_permutex2var_epi16(t->part[0], code, t->part[1]); /* by the low six bits of a code */
-    __m512i high = _mm512_permutex2var_epi16(t->part[2], code, t->part[3]);
-    return _mm512_mask_mov_epi16(low, _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40)), high);
+    __m512i low = _mm512_permutex2var_epi8(t->low[0], codes, t->low[1]);
+    __m512i high = _mm512_permutex2var_epi8(t->high[0], codes, t->high[1]);
+    return _mm512_mask_mov_epi8(low, UINT64_C(0xaaaaaaaaaaaaaaaa), high);
 }
-MM_INLINE __m512i with_sign(__m512i magnitude, __m512i code)
+/* The sign of each word from bit 15 of its codes. */
+MM_INLINE __m512i with_sign(__m512i magnitude, __m512i codes)
 {
-    /* magnitude | (code << 8 & 0x8000) */
-    return _mm512_ternarylogic_epi32(magnitude, _mm512_slli_epi16(code, 8), _mm512_set1_epi16(INT16_MIN), 0xf8);
+    return _mm512_ternarylogic_epi32(magnitude, codes, _mm512_set1_epi16(INT16_MIN), 0xf8); /* magnitude | (codes & mask) */
 }
 
 static inline int bf16_exponent(int magnitude) { return magnitude < 0x80 ? EXPONENT_NEVER : (magnitude >> 7) - 127; }
@@ -67,15 +76,6 @@ MM_INLINE int least_word(__m512i v)
     return least;
 }
 
-MM_INLINE __mmask32 mask32(int lanes) { return lanes >= 32 ? ~(__mmask32)0 : lanes <= 0 ? 0 : (__mmask32)((1u << lanes) - 1); }
-
-/* 32 elements as bf16; those outside the mask are 0. */
-MM_INLINE __m512i load_bf16(const int dtype, const struct f8_table *table, const uint8_t *p, __mmask32 mask)
-{
-    if (dtype == VTRN_DT_BF16) return _mm512_maskz_loadu_epi16(mask, p);
-    __m512i code = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, p));
-    return with_sign(f8_magnitude(table, code), code);
-}
 /* The least 2|x| of each word seen so far. Two, to halve the chain of minima. Two instructions for 32 values; to pass over
  * zeros would take three, so that is done afterwards, and only where there are zeros. */
 struct pairs_seen {
@@ -111,46 +111,79 @@ MM_INLINE int pairs_exponent(const int dtype, const struct pairs_seen *seen, con
     return least == INT16_MAX ? EXPONENT_ALL_ZERO : bf16_exponent(least);
 }
 
-/* Rows 2i and 2i+1 of 32 columns as pairs: columns 0..15 in pair[0], 16..31 in pair[1]. */
-MM_INLINE void load_pairs(const int dtype, const struct f8_table *table, const uint8_t *row, const uint8_t *next, __mmask32 mask,
-                          __mmask32 next_mask, struct pairs_seen *seen, __m512i pair[2])
+/* Which of up to 64 columns are there. */
+struct pairs_mask {
+    __mmask64 byte;
+    __mmask32 word[2];
+};
+MM_INLINE struct pairs_mask pairs_mask(int columns)
+{
+    __mmask64 mask = columns >= 64 ? ~UINT64_C(0) : columns <= 0 ? 0 : (UINT64_C(1) << columns) - 1;
+    return (struct pairs_mask){mask, {(__mmask32)mask, (__mmask32)(mask >> 32)}};
+}
+/* Two rows as `vectors` vectors of pairs (bf16 may fill one more, to an even number). */
+MM_INLINE void load_pairs_bf16(const int vectors, const uint8_t *row, const uint8_t *next, const struct pairs_mask *row_mask,
+                               const struct pairs_mask *next_mask, struct pairs_seen *seen, __m512i *pair)
 {
     /* word 2c of a result is next[c], word 2c+1 is row[c] */
     const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5,
                                          36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
     const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-    __m512i earlier = load_bf16(dtype, table, row, mask), later = load_bf16(dtype, table, next, next_mask);
-    pair[0] = _mm512_permutex2var_epi16(later, low, earlier);
-    pair[1] = _mm512_permutex2var_epi16(later, high, earlier);
-    if (dtype != VTRN_DT_BF16) return;
-    seen->least[0] = _mm512_min_epu16(seen->least[0], _mm512_add_epi16(earlier, earlier));
-    seen->least[1] = _mm512_min_epu16(seen->least[1], _mm512_add_epi16(later, later));
+#pragma GCC unroll 2
+    for (int g = 0; g < (vectors + 1) / 2; g++) {
+        __m512i earlier = _mm512_maskz_loadu_epi16(row_mask->word[g], row + 64 * g);
+        __m512i later = _mm512_maskz_loadu_epi16(next_mask->word[g], next + 64 * g);
+        pair[2 * g] = _mm512_permutex2var_epi16(later, low, earlier);
+        pair[2 * g + 1] = _mm512_permutex2var_epi16(later, high, earlier);
+        seen->least[0] = _mm512_min_epu16(seen->least[0], _mm512_add_epi16(earlier, earlier));
+        seen->least[1] = _mm512_min_epu16(seen->least[1], _mm512_add_epi16(later, later));
+    }
 }
-/* All rows of an operand of bf16 or fp8, `columns` of them from column0, as pairs of `width` (a multiple of 32) columns.
+MM_INLINE void load_pairs_f8(const int vectors, const struct f8_table *table, const uint8_t *row, const uint8_t *next,
+                             const struct pairs_mask *row_mask, const struct pairs_mask *next_mask, __m512i *pair)
+{
+    /* bytes 4c, 4c+1 of a result are next[c] twice, 4c+2 and 4c+3 row[c] */
+    static const uint8_t order[64] = {
+        64, 64, 0, 0, 65, 65, 1, 1, 66, 66, 2,  2,  67, 67, 3,  3,  68, 68, 4,  4,  69, 69, 5,  5,  70, 70, 6,  6,  71, 71, 7,  7,
+        72, 72, 8, 8, 73, 73, 9, 9, 74, 74, 10, 10, 75, 75, 11, 11, 76, 76, 12, 12, 77, 77, 13, 13, 78, 78, 14, 14, 79, 79, 15, 15};
+    __m512i earlier = _mm512_maskz_loadu_epi8(row_mask->byte, row), later = _mm512_maskz_loadu_epi8(next_mask->byte, next);
+    __m512i first = _mm512_loadu_si512(order);
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+        __m512i from = _mm512_add_epi8(first, _mm512_set1_epi8((char)(16 * v)));
+        __m512i codes = _mm512_permutex2var_epi8(earlier, from, later);
+        pair[v] = with_sign(f8_magnitude(table, codes), codes);
+    }
+}
+MM_INLINE void load_pairs(const int dtype, const int vectors, const struct f8_table *table, const uint8_t *row,
+                          const uint8_t *next, const struct pairs_mask *row_mask, const struct pairs_mask *next_mask,
+                          struct pairs_seen *seen, __m512i *pair)
+{
+    if (dtype == VTRN_DT_BF16)
+        load_pairs_bf16(vectors, row, next, row_mask, next_mask, seen, pair);
+    else
+        load_pairs_f8(vectors, table, row, next, row_mask, next_mask, pair);
+}
+/* All rows of an operand of bf16 or fp8, `columns` of them from column0, as pairs of `width` (32 or 64) columns.
  * The row that an odd number lacks is 0 in both operands: its product is +0, and adding that changes no chain (a chain of
  * exact pairs is never -0). Returns the exponent of the least magnitude. */
 MM_INLINE int pack_pairs_as(const int dtype, const int width, const struct mm_operand *op, int rows, int column0, int columns,
                             uint32_t *out)
 {
     const struct f8_table table = load_f8_table(dtype);
-    const int elem_bytes = dtype == VTRN_DT_BF16 ? 2 : 1;
+    const int vectors = width / VL;
+    const struct pairs_mask mask = pairs_mask(mm_min(columns, width)), none = pairs_mask(0);
     const ptrdiff_t pitch = op->pitch; /* a local: stores of vectors may alias anything */
     struct pairs_seen seen = pairs_seen_none();
-    const uint8_t *row = op->data + (ptrdiff_t)elem_bytes * column0;
-    uint32_t *const first = out;
+    const uint8_t *row = op->data + (ptrdiff_t)op->elem_bytes * column0;
+    struct pairs_panel panel = {out, (rows + 1) / 2, vectors, width};
     for (int r = 0; r < rows; r += 2, row += 2 * pitch, out += width) {
         bool both = r + 1 < rows;
-        const uint8_t *next = both ? row + pitch : row;
+        __m512i pair[4];
+        load_pairs(dtype, vectors, &table, row, both ? row + pitch : row, &mask, both ? &mask : &none, &seen, pair);
 #pragma GCC unroll 4
-        for (int j = 0; j < width; j += 32) {
-            __m512i pair[2];
-            __mmask32 mask = mask32(columns - j);
-            load_pairs(dtype, &table, row + elem_bytes * j, next + elem_bytes * j, mask, both ? mask : 0, &seen, pair);
-            _mm512_storeu_si512(out + j, pair[0]);
-            _mm512_storeu_si512(out + j + 16, pair[1]);
-        }
+        for (int v = 0; v < vectors; v++) _mm512_storeu_si512(out + v * VL, pair[v]);
     }
-    struct pairs_panel panel = {first, (rows + 1) / 2, width / VL, width};
     return pairs_exponent(dtype, &seen, &panel);
 }
 
@@ -179,18 +212,21 @@ static inline int scaled_exponent(const struct scaled_range *seen)
     return least == INT16_MAX ? EXPONENT_ALL_ZERO : bf16_exponent(least);
 }
 
-/* The codes of 16 packed elements: lanes 0 and 2 of each in the low and high word of `even`, lanes 1 and 3 in `odd`. */
+/* The codes of 16 packed elements: lanes 0 and 2 of each in the low and high word of `even`, lanes 1 and 3 in `odd`; both
+ * bytes of a word hold the same. */
 MM_INLINE void load_mx_codes(const int dtype, const uint8_t *p, __mmask16 mask, __m512i *even, __m512i *odd)
 {
-    if (dtype == VTRN_DT_F4E2M1FNX4) {
+    if (dtype == VTRN_DT_F4E2M1FNX4) { /* the sign, bit 3 of a code, to bit 15 of its word; bits 2..0 where they are */
         __m512i v = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p));
-        v = _mm512_or_si512(v, _mm512_slli_epi32(v, 8)); /* bits 3..0 lane 0, 19..16 lane 2 */
-        *even = _mm512_and_si512(v, _mm512_set1_epi32(0x000f000f));
-        *odd = _mm512_and_si512(_mm512_srli_epi32(v, 4), _mm512_set1_epi32(0x000f000f));
+        const __m512i nibble = _mm512_set1_epi32(0x000f000f);
+        __m512i e = _mm512_and_si512(_mm512_or_si512(v, _mm512_slli_epi32(v, 8)), nibble); /* lanes 0, 2 */
+        __m512i o = _mm512_and_si512(_mm512_or_si512(_mm512_srli_epi32(v, 4), _mm512_slli_epi32(v, 4)), nibble); /* lanes 1, 3 */
+        *even = _mm512_or_si512(e, _mm512_slli_epi16(e, 12));
+        *odd = _mm512_or_si512(o, _mm512_slli_epi16(o, 12));
     } else {
         __m512i v = _mm512_maskz_loadu_epi32(mask, p);
-        *even = _mm512_and_si512(v, _mm512_set1_epi32(0x00ff00ff));
-        *odd = _mm512_and_si512(_mm512_srli_epi32(v, 8), _mm512_set1_epi32(0x00ff00ff));
+        *even = _mm512_shuffle_epi8(v, _mm512_set4_epi32(0x0e0e0c0c, 0x0a0a0808, 0x06060404, 0x02020000));
+        *odd = _mm512_shuffle_epi8(v, _mm512_set4_epi32(0x0f0f0d0d, 0x0b0b0909, 0x07070505, 0x03030101));
     }
 }
 /* All rows of an MX operand, scaled, as two rows of pairs each: lanes 0, 1 and lanes 2, 3. Returns the exponent of the
@@ -218,8 +254,8 @@ MM_INLINE int pack_pairs_mx_as(const int dtype, const int width, const struct mm
             exponent = _mm512_mask_mov_epi16(exponent, 0xaaaaaaaa, _mm512_slli_epi32(exponent, 16));
             __m512i even_mag = fp4 ? _mm512_permutexvar_epi16(even, e2m1) : f8_magnitude(&table, even);
             __m512i odd_mag = fp4 ? _mm512_permutexvar_epi16(odd, e2m1) : f8_magnitude(&table, odd);
-            even = with_sign(scale_words(even_mag, exponent, &seen), fp4 ? _mm512_slli_epi16(even, 4) : even);
-            odd = with_sign(scale_words(odd_mag, exponent, &seen), fp4 ? _mm512_slli_epi16(odd, 4) : odd);
+            even = with_sign(scale_words(even_mag, exponent, &seen), even);
+            odd = with_sign(scale_words(odd_mag, exponent, &seen), odd);
             /* (even << 16) | (odd & 0xffff) and (even & high) | (odd >> 16) */
             _mm512_storeu_si512(out + j, _mm512_ternarylogic_epi32(high, _mm512_slli_epi32(even, 16), odd, 0xca));
             _mm512_storeu_si512(out + width + j, _mm512_ternarylogic_epi32(high, even, _mm512_srli_epi32(odd, 16), 0xca));

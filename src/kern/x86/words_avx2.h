@@ -3,6 +3,7 @@
 #ifndef VTRN_KERN_WORDS_AVX2_H
 #define VTRN_KERN_WORDS_AVX2_H
 #include <immintrin.h>
+#include <math.h>
 
 #include "kern/kern_int.h"
 
@@ -10,9 +11,15 @@ enum { VL = 8, WAYS = 2 };
 typedef __m256 vf;
 typedef __m256i vi;
 typedef __m256i vm;
-typedef __m256d vd;
-typedef __m256i vl;
-typedef __m256d vdm;
+typedef struct {
+    __m256d low, high;
+} vd;
+typedef struct {
+    __m256i low, high;
+} vl;
+typedef struct {
+    __m256d low, high;
+} vdm;
 
 KERN_INLINE vm m_first(int lanes)
 {
@@ -187,36 +194,65 @@ KERN_INLINE vi i_saturated_u(vf a)
     return i_sel(v_le(v_set1(0x1p32f), x), i_set1(UINT32_MAX), near);
 }
 
-/* ---- double ---- */
-KERN_INLINE vd d_low(vf a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
-KERN_INLINE vd d_high(vf a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }
-KERN_INLINE vf v_from_d(vd low, vd high)
+/* ---- double: two registers hold VL lanes, so that two chains run side by side ---- */
+KERN_INLINE vd d_of(vf a)
 {
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(low)), _mm256_cvtpd_ps(high), 1);
+    return (vd){_mm256_cvtps_pd(_mm256_castps256_ps128(a)), _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1))};
 }
-KERN_INLINE vd d_set1(double x) { return _mm256_set1_pd(x); }
-KERN_INLINE vd d_add(vd a, vd b) { return _mm256_add_pd(a, b); }
-KERN_INLINE vd d_sub(vd a, vd b) { return _mm256_sub_pd(a, b); }
-KERN_INLINE vd d_mul(vd a, vd b) { return _mm256_mul_pd(a, b); }
-KERN_INLINE vd d_div(vd a, vd b) { return _mm256_div_pd(a, b); }
-KERN_INLINE vd d_fma(vd a, vd b, vd c) { return _mm256_fmadd_pd(a, b, c); }
-KERN_INLINE vd d_fnma(vd a, vd b, vd c) { return _mm256_fnmadd_pd(a, b, c); }
-KERN_INLINE vd d_min(vd a, vd b) { return _mm256_min_pd(a, b); }
-KERN_INLINE vd d_max(vd a, vd b) { return _mm256_max_pd(a, b); }
-KERN_INLINE vl d_bits(vd a) { return _mm256_castpd_si256(a); }
-KERN_INLINE vd d_of_bits(vl a) { return _mm256_castsi256_pd(a); }
-KERN_INLINE vd d_abs(vd a) { return _mm256_andnot_pd(_mm256_set1_pd(-0.0), a); }
-KERN_INLINE vdm d_lt(vd a, vd b) { return _mm256_cmp_pd(a, b, _CMP_LT_OQ); }
-KERN_INLINE vdm d_le(vd a, vd b) { return _mm256_cmp_pd(a, b, _CMP_LE_OQ); }
-KERN_INLINE vdm d_eq(vd a, vd b) { return _mm256_cmp_pd(a, b, _CMP_EQ_OQ); }
-KERN_INLINE vd d_sel(vdm m, vd a, vd b) { return _mm256_blendv_pd(b, a, m); }
-KERN_INLINE vl l_set1(uint64_t x) { return _mm256_set1_epi64x((long long)x); }
-KERN_INLINE vl l_and(vl a, vl b) { return _mm256_and_si256(a, b); }
-KERN_INLINE vl l_or(vl a, vl b) { return _mm256_or_si256(a, b); }
-KERN_INLINE vl l_add(vl a, vl b) { return _mm256_add_epi64(a, b); }
-KERN_INLINE vl l_sub(vl a, vl b) { return _mm256_sub_epi64(a, b); }
-KERN_INLINE vl l_sll(vl a, const int n) { return _mm256_slli_epi64(a, n); }
-KERN_INLINE vl l_srl(vl a, const int n) { return _mm256_srli_epi64(a, n); }
+KERN_INLINE vf v_of_d(vd a)
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a.low)), _mm256_cvtpd_ps(a.high), 1);
+}
+KERN_INLINE vd d_set1(double x) { return (vd){_mm256_set1_pd(x), _mm256_set1_pd(x)}; }
+KERN_INLINE vd d_add(vd a, vd b) { return (vd){_mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high)}; }
+KERN_INLINE vd d_sub(vd a, vd b) { return (vd){_mm256_sub_pd(a.low, b.low), _mm256_sub_pd(a.high, b.high)}; }
+KERN_INLINE vd d_mul(vd a, vd b) { return (vd){_mm256_mul_pd(a.low, b.low), _mm256_mul_pd(a.high, b.high)}; }
+KERN_INLINE vd d_div(vd a, vd b) { return (vd){_mm256_div_pd(a.low, b.low), _mm256_div_pd(a.high, b.high)}; }
+KERN_INLINE vd d_min(vd a, vd b) { return (vd){_mm256_min_pd(a.low, b.low), _mm256_min_pd(a.high, b.high)}; }
+KERN_INLINE vd d_max(vd a, vd b) { return (vd){_mm256_max_pd(a.low, b.low), _mm256_max_pd(a.high, b.high)}; }
+KERN_INLINE vd d_fma(vd a, vd b, vd c)
+{
+    return (vd){_mm256_fmadd_pd(a.low, b.low, c.low), _mm256_fmadd_pd(a.high, b.high, c.high)};
+}
+KERN_INLINE vd d_fnma(vd a, vd b, vd c)
+{
+    return (vd){_mm256_fnmadd_pd(a.low, b.low, c.low), _mm256_fnmadd_pd(a.high, b.high, c.high)};
+}
+KERN_INLINE vl d_bits(vd a) { return (vl){_mm256_castpd_si256(a.low), _mm256_castpd_si256(a.high)}; }
+KERN_INLINE vd d_of_bits(vl a) { return (vd){_mm256_castsi256_pd(a.low), _mm256_castsi256_pd(a.high)}; }
+KERN_INLINE vd d_abs(vd a)
+{
+    return (vd){_mm256_andnot_pd(_mm256_set1_pd(-0.0), a.low), _mm256_andnot_pd(_mm256_set1_pd(-0.0), a.high)};
+}
+KERN_INLINE vdm d_lt(vd a, vd b)
+{
+    return (vdm){_mm256_cmp_pd(a.low, b.low, _CMP_LT_OQ), _mm256_cmp_pd(a.high, b.high, _CMP_LT_OQ)};
+}
+KERN_INLINE vdm d_le(vd a, vd b)
+{
+    return (vdm){_mm256_cmp_pd(a.low, b.low, _CMP_LE_OQ), _mm256_cmp_pd(a.high, b.high, _CMP_LE_OQ)};
+}
+KERN_INLINE vdm d_eq(vd a, vd b)
+{
+    return (vdm){_mm256_cmp_pd(a.low, b.low, _CMP_EQ_OQ), _mm256_cmp_pd(a.high, b.high, _CMP_EQ_OQ)};
+}
+KERN_INLINE vd d_sel(vdm m, vd a, vd b)
+{
+    return (vd){_mm256_blendv_pd(b.low, a.low, m.low), _mm256_blendv_pd(b.high, a.high, m.high)};
+}
+KERN_INLINE vl l_set1(uint64_t x) { return (vl){_mm256_set1_epi64x((long long)x), _mm256_set1_epi64x((long long)x)}; }
+KERN_INLINE vl l_and(vl a, vl b) { return (vl){_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)}; }
+KERN_INLINE vl l_or(vl a, vl b) { return (vl){_mm256_or_si256(a.low, b.low), _mm256_or_si256(a.high, b.high)}; }
+KERN_INLINE vl l_add(vl a, vl b) { return (vl){_mm256_add_epi64(a.low, b.low), _mm256_add_epi64(a.high, b.high)}; }
+KERN_INLINE vl l_sub(vl a, vl b) { return (vl){_mm256_sub_epi64(a.low, b.low), _mm256_sub_epi64(a.high, b.high)}; }
+KERN_INLINE vl l_sll(vl a, const int n)
+{
+    return (vl){_mm256_slli_epi64(a.low, n), _mm256_slli_epi64(a.high, n)};
+}
+KERN_INLINE vl l_srl(vl a, const int n)
+{
+    return (vl){_mm256_srli_epi64(a.low, n), _mm256_srli_epi64(a.high, n)};
+}
 
 /* ---- VL rows by 4 columns ---- */
 KERN_INLINE void v_swap_4x4(vf c[4])

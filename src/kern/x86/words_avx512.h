@@ -1,10 +1,11 @@
 /* Inside kern/x86 only: the words that the vector templates (src/kern/ *.inc.c) are written in, for AVX-512 (F, BW, DQ, VL).
- * v_ fp32, i_ int32, m_ masks of them: VL lanes. d_ double, l_ int64, dm_ masks of them: VL/2 lanes.
+ * v_ fp32, i_ int32, m_ masks of them: VL lanes. d_ double and l_ int64: VL lanes too, in two registers.
  * Loads and stores take `lanes`: VL, or fewer at the end of a row (what is not loaded is 0).
  * v_min(a, b) is a < b ? a : b and v_max(a, b) is a > b ? a : b, so a NaN or a tie gives b. Shifts by 32 and more give 0. */
 #ifndef VTRN_KERN_WORDS_AVX512_H
 #define VTRN_KERN_WORDS_AVX512_H
 #include <immintrin.h>
+#include <math.h>
 
 #include "kern/kern_int.h"
 
@@ -12,9 +13,15 @@ enum { VL = 16, WAYS = 4 /* vectors that long computations have in flight */ };
 typedef __m512 vf;
 typedef __m512i vi;
 typedef __mmask16 vm;
-typedef __m512d vd;
-typedef __m512i vl;
-typedef __mmask8 vdm;
+typedef struct {
+    __m512d low, high;
+} vd;
+typedef struct {
+    __m512i low, high;
+} vl;
+typedef struct {
+    __mmask8 low, high;
+} vdm;
 
 KERN_INLINE vm m_first(int lanes) { return (vm)((1u << lanes) - 1); }
 
@@ -148,36 +155,62 @@ KERN_INLINE vi i_saturated(vf a)
 }
 KERN_INLINE vi i_saturated_u(vf a) { return _mm512_cvtps_epu32(v_max(a, _mm512_setzero_ps())); } /* beyond: all ones */
 
-/* ---- double ---- */
-KERN_INLINE vd d_low(vf a) { return _mm512_cvtps_pd(_mm512_castps512_ps256(a)); }
-KERN_INLINE vd d_high(vf a) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)); }
-KERN_INLINE vf v_from_d(vd low, vd high)
+/* ---- double: two registers hold VL lanes, so that two chains run side by side ---- */
+KERN_INLINE vd d_of(vf a)
 {
-    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
+    return (vd){_mm512_cvtps_pd(_mm512_castps512_ps256(a)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1))};
 }
-KERN_INLINE vd d_set1(double x) { return _mm512_set1_pd(x); }
-KERN_INLINE vd d_add(vd a, vd b) { return _mm512_add_pd(a, b); }
-KERN_INLINE vd d_sub(vd a, vd b) { return _mm512_sub_pd(a, b); }
-KERN_INLINE vd d_mul(vd a, vd b) { return _mm512_mul_pd(a, b); }
-KERN_INLINE vd d_div(vd a, vd b) { return _mm512_div_pd(a, b); }
-KERN_INLINE vd d_fma(vd a, vd b, vd c) { return _mm512_fmadd_pd(a, b, c); }
-KERN_INLINE vd d_fnma(vd a, vd b, vd c) { return _mm512_fnmadd_pd(a, b, c); }
-KERN_INLINE vd d_min(vd a, vd b) { return _mm512_min_pd(a, b); }
-KERN_INLINE vd d_max(vd a, vd b) { return _mm512_max_pd(a, b); }
-KERN_INLINE vl d_bits(vd a) { return _mm512_castpd_si512(a); }
-KERN_INLINE vd d_of_bits(vl a) { return _mm512_castsi512_pd(a); }
-KERN_INLINE vd d_abs(vd a) { return _mm512_abs_pd(a); }
-KERN_INLINE vdm d_lt(vd a, vd b) { return _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ); }
-KERN_INLINE vdm d_le(vd a, vd b) { return _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ); }
-KERN_INLINE vdm d_eq(vd a, vd b) { return _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ); }
-KERN_INLINE vd d_sel(vdm m, vd a, vd b) { return _mm512_mask_mov_pd(b, m, a); }
-KERN_INLINE vl l_set1(uint64_t x) { return _mm512_set1_epi64((long long)x); }
-KERN_INLINE vl l_and(vl a, vl b) { return _mm512_and_si512(a, b); }
-KERN_INLINE vl l_or(vl a, vl b) { return _mm512_or_si512(a, b); }
-KERN_INLINE vl l_add(vl a, vl b) { return _mm512_add_epi64(a, b); }
-KERN_INLINE vl l_sub(vl a, vl b) { return _mm512_sub_epi64(a, b); }
-KERN_INLINE vl l_sll(vl a, const int n) { return _mm512_slli_epi64(a, (unsigned)n); }
-KERN_INLINE vl l_srl(vl a, const int n) { return _mm512_srli_epi64(a, (unsigned)n); }
+KERN_INLINE vf v_of_d(vd a)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a.low)), _mm512_cvtpd_ps(a.high), 1);
+}
+KERN_INLINE vd d_set1(double x) { return (vd){_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
+KERN_INLINE vd d_add(vd a, vd b) { return (vd){_mm512_add_pd(a.low, b.low), _mm512_add_pd(a.high, b.high)}; }
+KERN_INLINE vd d_sub(vd a, vd b) { return (vd){_mm512_sub_pd(a.low, b.low), _mm512_sub_pd(a.high, b.high)}; }
+KERN_INLINE vd d_mul(vd a, vd b) { return (vd){_mm512_mul_pd(a.low, b.low), _mm512_mul_pd(a.high, b.high)}; }
+KERN_INLINE vd d_div(vd a, vd b) { return (vd){_mm512_div_pd(a.low, b.low), _mm512_div_pd(a.high, b.high)}; }
+KERN_INLINE vd d_min(vd a, vd b) { return (vd){_mm512_min_pd(a.low, b.low), _mm512_min_pd(a.high, b.high)}; }
+KERN_INLINE vd d_max(vd a, vd b) { return (vd){_mm512_max_pd(a.low, b.low), _mm512_max_pd(a.high, b.high)}; }
+KERN_INLINE vd d_fma(vd a, vd b, vd c)
+{
+    return (vd){_mm512_fmadd_pd(a.low, b.low, c.low), _mm512_fmadd_pd(a.high, b.high, c.high)};
+}
+KERN_INLINE vd d_fnma(vd a, vd b, vd c)
+{
+    return (vd){_mm512_fnmadd_pd(a.low, b.low, c.low), _mm512_fnmadd_pd(a.high, b.high, c.high)};
+}
+KERN_INLINE vl d_bits(vd a) { return (vl){_mm512_castpd_si512(a.low), _mm512_castpd_si512(a.high)}; }
+KERN_INLINE vd d_of_bits(vl a) { return (vd){_mm512_castsi512_pd(a.low), _mm512_castsi512_pd(a.high)}; }
+KERN_INLINE vd d_abs(vd a) { return (vd){_mm512_abs_pd(a.low), _mm512_abs_pd(a.high)}; }
+KERN_INLINE vdm d_lt(vd a, vd b)
+{
+    return (vdm){_mm512_cmp_pd_mask(a.low, b.low, _CMP_LT_OQ), _mm512_cmp_pd_mask(a.high, b.high, _CMP_LT_OQ)};
+}
+KERN_INLINE vdm d_le(vd a, vd b)
+{
+    return (vdm){_mm512_cmp_pd_mask(a.low, b.low, _CMP_LE_OQ), _mm512_cmp_pd_mask(a.high, b.high, _CMP_LE_OQ)};
+}
+KERN_INLINE vdm d_eq(vd a, vd b)
+{
+    return (vdm){_mm512_cmp_pd_mask(a.low, b.low, _CMP_EQ_OQ), _mm512_cmp_pd_mask(a.high, b.high, _CMP_EQ_OQ)};
+}
+KERN_INLINE vd d_sel(vdm m, vd a, vd b)
+{
+    return (vd){_mm512_mask_mov_pd(b.low, m.low, a.low), _mm512_mask_mov_pd(b.high, m.high, a.high)};
+}
+KERN_INLINE vl l_set1(uint64_t x) { return (vl){_mm512_set1_epi64((long long)x), _mm512_set1_epi64((long long)x)}; }
+KERN_INLINE vl l_and(vl a, vl b) { return (vl){_mm512_and_si512(a.low, b.low), _mm512_and_si512(a.high, b.high)}; }
+KERN_INLINE vl l_or(vl a, vl b) { return (vl){_mm512_or_si512(a.low, b.low), _mm512_or_si512(a.high, b.high)}; }
+KERN_INLINE vl l_add(vl a, vl b) { return (vl){_mm512_add_epi64(a.low, b.low), _mm512_add_epi64(a.high, b.high)}; }
+KERN_INLINE vl l_sub(vl a, vl b) { return (vl){_mm512_sub_epi64(a.low, b.low), _mm512_sub_epi64(a.high, b.high)}; }
+KERN_INLINE vl l_sll(vl a, const int n)
+{
+    return (vl){_mm512_slli_epi64(a.low, (unsigned)n), _mm512_slli_epi64(a.high, (unsigned)n)};
+}
+KERN_INLINE vl l_srl(vl a, const int n)
+{
+    return (vl){_mm512_srli_epi64(a.low, (unsigned)n), _mm512_srli_epi64(a.high, (unsigned)n)};
+}
 
 /* ---- VL rows by 4 columns ---- */
 /* In each group of four lanes: 4 x 4 transposed. It is its own inverse. */
