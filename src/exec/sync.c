@@ -56,7 +56,8 @@ static enum vtrn_status shape_fault(struct vtrn_core *core, const char *whose, c
  * Rounding: none, bits are copied.
  * Faults: VALUE for a rank that is not a core or a pair of ranks that differ; MISMATCH when the other core waits for
  *   something else or its tile has another shape or dtype.
- * Differs: none known. */
+ * Differs: hardware lets exchanges of different pipes pass each other; here both cores must come to them in the same
+ *   order. */
 enum vtrn_status vtrn_exec_sendrecv(struct vtrn_core *core, const struct vtrn_inst *inst)
 {
     const struct vtrn_args_sendrecv *arg = VTRN_ARGS(sendrecv, inst);
