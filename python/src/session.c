@@ -118,7 +118,8 @@ int ext_sync(struct trace *t, const char *why)
 
         if (ext_run_chip(s, s->done) < 0) return -1;
         if (ext_caught_up(t)) return 0;
-        if (s->cores == 1 || other->state == TRACE_DONE || other->state == TRACE_WAITING) {
+        if (s->cores == 1 || other->state == TRACE_DONE ||
+            (other->state == TRACE_WAITING && !ext_caught_up(other))) {
             if (ext_run_chip(s, (1u << s->cores) - 1) < 0) return -1; /* says who waits for what */
             if (ext_caught_up(t)) return 0;
             return ext_raise(ext_errors.deadlock, why, "core %d cannot go on", t->core);

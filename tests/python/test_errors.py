@@ -141,6 +141,8 @@ WRONG = {
     "dimension that is not there": (lambda k: k.t.expand_dim(9), Value, "expand_dim: no place 9"),
     "access beyond the tensor": (lambda k: nisa.dma_copy(k.t, k.h.ap([[64, 128], [1, 64]], offset=64)), Invalid, "nisa.dma_copy: src"),
     "access beyond the partition": (lambda k: nisa.tensor_copy(k.t, k.u.ap([[64, 128], [1, 64]], offset=8)), Invalid, "nisa.tensor_copy: src"),
+    "squeeze of a size": (lambda k: k.h.reshape((2, 64, 64)).squeeze_dim(0), Value, "squeeze_dim: dimension 0 has size 2, not 1"),
+    "rearrange with a size that does not divide": (lambda k: k.t.rearrange(("p", ("a", "b")), ("p", "b", "a"), {"a": 5}), Value, "rearrange: 64 elements do not divide by 5"),
     # functions, loops, registers
     "two numbers": (lambda k: nl.add(1, 2), Type, "nl.add: two numbers"),
     "list for a tile in nl": (lambda k: nl.exp([1, 2]), Type, "nl.exp: list is not a tile"),

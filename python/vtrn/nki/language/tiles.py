@@ -57,7 +57,7 @@ class _TileSize:
     psum_bank_fmax = property(lambda self: self.psum_bank_fmax_bytes // 4, doc="fp32 elements of a PSUM bank in a partition")
     psum_fmax = psum_bank_fmax
     gemm_stationary_fmax = _of_target("stationary_max", "free size of the stationary operand, at most")
-    gemm_moving_fmax = _of_target("moving_max", "free size of the moving operand in one PSUM bank of fp32")
+    gemm_moving_fmax = psum_bank_fmax  # what one PSUM bank takes; newer generations accept more, kernels tile by this
     bn_stats_fmax = _of_target("bn_stats_max", "free size of bn_stats, at most")
     psum_min_align = 4  # one fp32 accumulator
     sbuf_min_align = 1  # addresses are bytes; published kernels place byte tensors anywhere
