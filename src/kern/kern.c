@@ -9,10 +9,11 @@
 static struct vtrn_kern table[VTRN_CPU_LEVELS];
 static pthread_once_t filled = PTHREAD_ONCE_INIT;
 
+#define HOOK(level, group) vtrn_kern_##level##_##group(kern);
+
 static void fill_ref(struct vtrn_kern *kern)
 {
     kern->level = VTRN_CPU_REF;
-#define HOOK(level, group) vtrn_kern_##level##_##group(kern);
     KERN_EACH_GROUP(HOOK, ref)
     vtrn_kern_ref_mm(kern);
 }
@@ -21,8 +22,11 @@ static void override(struct vtrn_kern *kern, enum vtrn_cpu_level level)
 {
     kern->level = level;
 #if defined(__x86_64__)
+    if (level == VTRN_CPU_AVX2) { KERN_EACH_GROUP(HOOK, avx2) }
+    if (level == VTRN_CPU_AVX512) { KERN_EACH_GROUP(HOOK, avx512) }
     vtrn_kern_x86_mm(kern, level);
 #elif defined(__aarch64__)
+    KERN_EACH_GROUP(HOOK, neon)
     vtrn_kern_arm_mm(kern);
 #endif
 }

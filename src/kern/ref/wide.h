@@ -22,11 +22,16 @@ static inline double wide_double(uint64_t bits)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
+/* Even and odd powers apart: two chains of half the length. */
 static inline double wide_poly(double x, const double *term, int degree)
 {
-    double y = term[degree];
-    for (int k = degree - 1; k >= 0; k--) y = fma(y, x, term[k]);
-    return y;
+    double x2 = x * x, high = term[degree], low = term[degree - 1];
+    int k = degree - 2;
+    for (; k > 0; k -= 2) {
+        high = fma(high, x2, term[k]);
+        low = fma(low, x2, term[k - 1]);
+    }
+    return k == 0 ? fma(low, x, fma(high, x2, term[0])) : fma(high, x, low);
 }
 
 /* exp for arguments from fp32; beyond +-200 it is exp(+-200), which is 0 or inf in fp32. */
