@@ -117,7 +117,7 @@ static enum vtrn_status add_scalar(struct vtrn_core *core, const struct vtrn_ap 
     if (dyn->kind == VTRN_DYN_REG) {
         value = vtrn_core_register(core, dyn->ref);
     } else {
-        struct indices indices;
+        struct indices indices = { 0 };
 
         VTRN_TRY(open_indices(core, dyn, &indices));
         value = index_at(&indices, 0);
@@ -138,7 +138,7 @@ static enum vtrn_status add_vector(struct vtrn_core *core, const struct vtrn_ap 
                                    struct span span, struct exec_view *view)
 {
     int64_t *rows = exec_index_space(core, view->parts), elems = tensor_elems(view);
-    struct indices indices;
+    struct indices indices = { 0 };
 
     VTRN_FAIL_IF(!rows, &core->err, VTRN_NOMEM, "no memory for %lld row offsets", (long long)view->parts);
     VTRN_TRY(open_indices(core, dyn, &indices));
