@@ -541,13 +541,39 @@ static void test_sum_overlap(void **state)
     rig_destroy(rig);
 }
 
+/* What front ends see of any pattern, in any memory. */
+static void test_peek(void **state)
+{
+    (void)state;
+    static const int spaces[] = { VTRN_SBUF, VTRN_PSUM, VTRN_HBM, VTRN_HBM_SHARED };
+    for (int k = 0; k < 60; k++) {
+        struct rig *rig = rig_create("trn2", 1, 1);
+        uint8_t dtype = dtypes[k % DTYPES];
+        size_t bytes = size_of(dtype);
+        int64_t parts = 1 + rig_below(128), elems = 1 + rig_below(200);
+        int space = spaces[k % 4];
+        struct vtrn_ap ap = rig_random_ap(rig, space == VTRN_HBM_SHARED ? VTRN_CORES_MAX : 0, space, dtype, parts, elems);
+        uint8_t *image = rig_fill(rig, 0, ap.tensor), *got = malloc((size_t)(parts * elems) * bytes);
+        struct vtrn_error err = { 0 };
+        assert_int_equal(vtrn_core_peek(rig->core[0], &ap, got, (size_t)(parts * elems) * bytes, &err), VTRN_OK);
+        for (int64_t p = 0; p < parts; p++)
+            for (int64_t i = 0; i < elems; i++)
+                assert_memory_equal(got + (size_t)(p * elems + i) * bytes, image + (size_t)rig_at(rig, &ap, p, i) * bytes, bytes);
+        assert_int_equal(vtrn_core_peek(rig->core[0], &ap, got, (size_t)(parts * elems) * bytes - 1, &err), VTRN_INVALID);
+        free(image);
+        free(got);
+        rig_destroy(rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),          cmocka_unit_test(test_strides_and_rank),  cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_scalar_offset), cmocka_unit_test(test_rows_by_index),     cmocka_unit_test(test_index_outside),
-        cmocka_unit_test(test_poison_stays),  cmocka_unit_test(test_transpose),         cmocka_unit_test(test_transpose_rows),
-        cmocka_unit_test(test_sums),          cmocka_unit_test(test_read_modify_write), cmocka_unit_test(test_sum_overlap),
+        cmocka_unit_test(test_peek),           cmocka_unit_test(test_copy),          cmocka_unit_test(test_strides_and_rank),
+        cmocka_unit_test(test_overlap),        cmocka_unit_test(test_scalar_offset), cmocka_unit_test(test_rows_by_index),
+        cmocka_unit_test(test_index_outside),  cmocka_unit_test(test_poison_stays),  cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_transpose_rows), cmocka_unit_test(test_sums),          cmocka_unit_test(test_read_modify_write),
+        cmocka_unit_test(test_sum_overlap),
     };
     return cmocka_run_group_tests_name("exec_dma", tests, NULL, NULL);
 }
