@@ -93,6 +93,9 @@ enum vtrn_status vtrn_prog_loc(struct vtrn_prog *prog, uint32_t file_string, uin
 /* Checks shape, space, dtype, address against the target and adds the tensor. Copies CONST data. */
 enum vtrn_status vtrn_prog_tensor(struct vtrn_prog *prog, const struct vtrn_tensor *proto, uint32_t *tensor_out,
                                   struct vtrn_error *err);
+/* Declares an unnamed automatic tensor again, at `loc`: the same entry for another tile of the same kind. Only after the code
+ * that named it was forgotten (vtrn_prog_forget_code), so that a run that saves nothing needs a bounded table. */
+void vtrn_prog_tensor_again(struct vtrn_prog *prog, uint32_t tensor, uint32_t loc);
 /* Chooses the engine when inst->engine is UNKNOWN, checks legality (legal.h), encodes, appends. Nothing is appended on
  * error. *index_out (may be NULL): its index in the core's list. */
 enum vtrn_status vtrn_prog_append(struct vtrn_prog *prog, int core, struct vtrn_inst *inst, uint32_t *index_out,
@@ -115,14 +118,14 @@ enum vtrn_status vtrn_legal_check(const struct vtrn_prog *prog, int core, const 
 /* ---- structure (verify.c): a whole program, as after loading ---- */
 enum vtrn_status vtrn_prog_verify(const struct vtrn_prog *prog, struct vtrn_error *err);
 
-/* ---- files (file.c): .vtrn, little endian, see docs/architecture.md ---- */
+/* ---- files (file.c, load.c): .vtrn, little endian; file_int.h has the layout ---- */
 enum vtrn_status vtrn_prog_save(const struct vtrn_prog *prog, struct vtrn_buf *out, struct vtrn_error *err);
 /* Verifies; hostile bytes give an error, never a crash. */
 enum vtrn_status vtrn_prog_load(const void *bytes, size_t size_bytes, struct vtrn_prog **prog_out, struct vtrn_error *err);
 enum vtrn_status vtrn_prog_save_file(const struct vtrn_prog *prog, const char *path, struct vtrn_error *err);
 enum vtrn_status vtrn_prog_load_file(const char *path, struct vtrn_prog **prog_out, struct vtrn_error *err);
 
-/* ---- text (text.c): assembly; print -> parse -> print is the identity ---- */
+/* ---- text (text.c has the form, text_parse.c): assembly; print -> parse -> print is the identity ---- */
 enum vtrn_status vtrn_prog_print(const struct vtrn_prog *prog, struct vtrn_buf *out, struct vtrn_error *err);
 enum vtrn_status vtrn_prog_parse(const char *text, size_t length, struct vtrn_prog **prog_out, struct vtrn_error *err);
 /* "kernel.py:41 nisa.nc_matmul" of an instruction, for messages. */
