@@ -29,6 +29,8 @@ KERN_INLINE void store_block(float *p, size_t stride, vf column[4], int rows, in
     else v_store_columns(p, stride, column, VL, 4);
 }
 
+enum { FEW_ROWS = 2 }; /* up to this many are not worth a block of VL */
+
 /* ---- reductions ---- */
 /* One step. A NaN is not carried in the value where that would cost (maximum and the like give the second operand): the
  * lanes that have met one are in `nan`. */
@@ -53,6 +55,7 @@ KERN_INLINE void fold_columns(const enum vtrn_alu op, vf *sum, vm *nan, const vf
 {
     if (fold_notes_nan(op) && columns == 4)
         *nan = m_or(*nan, m_or(v_unordered(column[0], column[1]), v_unordered(column[2], column[3])));
+#pragma GCC unroll 4
     for (int k = 0; k < columns; k++) {
         if (fold_notes_nan(op) && columns < 4) *nan = m_or(*nan, v_unordered(column[k], column[k]));
         *sum = fold(op, *sum, column[k]);
@@ -83,6 +86,19 @@ KERN_INLINE void reduce_single(const enum vtrn_alu op, float *acc, const float *
         v_store(acc + r, v_alu(op, v_load(acc + r, lanes), v_load(src + r, lanes)), lanes);
     }
 }
+/* Few rows: one chain after the other, each at the speed of its operation. */
+KERN_INLINE void reduce_chain(const enum vtrn_alu op, float *acc, const float *src, size_t n)
+{
+    vf sum = v_set1(*acc);
+    vm nan = v_unordered(sum, sum);
+    for (size_t i = 0; i < n; i++) {
+        vf x = v_set1(src[i]);
+        if (fold_notes_nan(op)) nan = m_or(nan, v_unordered(x, x));
+        sum = fold(op, sum, x);
+    }
+    if (fold_notes_nan(op)) sum = v_sel(nan, v_of_bits(i_set1(KERN_NAN_BITS)), sum);
+    v_store(acc, v_canonical(sum), 1);
+}
 KERN_INLINE void reduce_rows(const enum vtrn_alu op, float *acc, const float *src, size_t row_stride, size_t rows, size_t n)
 {
     size_t r = 0;
@@ -92,6 +108,8 @@ KERN_INLINE void reduce_rows(const enum vtrn_alu op, float *acc, const float *sr
         return;
     }
     for (; r + VL <= rows; r += VL) reduce_group(op, acc + r, src + r * row_stride, row_stride, VL, n);
+    if (rows - r <= FEW_ROWS)
+        for (; r < rows; r++) reduce_chain(op, acc + r, src + r * row_stride, n);
     if (r < rows) reduce_group(op, acc + r, src + r * row_stride, row_stride, (int)(rows - r), n);
 }
 
@@ -118,37 +136,53 @@ KERN_INLINE vf scan_step(const struct scan_form f, const struct vtrn_scan *s, vf
     if (f.single) return s->reverse0 ? v_alu(f.op0, r, a) : v_alu(f.op0, a, r);
     return scan_any(s->op1, s->reverse1, scan_any(s->op0, s->reverse0, a, r), b);
 }
-/* `ways` groups of VL rows from row0 side by side; the last may have fewer rows. */
-KERN_INLINE void scan_groups(const struct scan_form f, const struct vtrn_scan *s, size_t row0, const int ways, int rows)
+/* Columns i.. of `ways` groups of VL rows side by side; only a single group may have fewer rows. The loops are unrolled, or
+ * the columns would live in memory. */
+KERN_INLINE void scan_block(const struct scan_form f, const struct vtrn_scan *s, size_t row0, size_t i, vf r[2], const int ways,
+                            int rows, const int columns)
 {
     const bool reads_b = f.mul_add || (!f.single && s->b != NULL);
-    vf r[2], a[2][4], b[2][4];
-#define EACH(w) for (int w = 0; w < ways; w++)
+    vf a[2][4], b[2][4];
+#define EACH(w) _Pragma("GCC unroll 2") for (int w = 0; w < ways; w++)
 
-    EACH(w) r[w] = v_load(s->state + row0 + (size_t)w * VL, rows);
-    for (size_t i = 0; i < s->n; i += 4) {
-        const int columns = s->n - i < 4 ? (int)(s->n - i) : 4;
-        EACH(w) {
-            size_t row = row0 + (size_t)w * VL;
-            load_block(a[w], s->a + row * s->a_stride + i, s->a_stride, rows, columns);
-            if (reads_b) load_block(b[w], s->b + row * s->b_stride + i, s->b_stride, rows, columns);
-        }
-        for (int k = 0; k < columns; k++) {
-            EACH(w) {
-                r[w] = scan_step(f, s, a[w][k], reads_b ? b[w][k] : r[w], r[w]);
-                a[w][k] = v_canonical(r[w]);
-            }
-        }
-        EACH(w) store_block(s->dst + (row0 + (size_t)w * VL) * s->dst_stride + i, s->dst_stride, a[w], rows, columns);
+    EACH(w) load_block(a[w], s->a + (row0 + (size_t)w * VL) * s->a_stride + i, s->a_stride, rows, columns);
+    if (reads_b)
+        EACH(w) load_block(b[w], s->b + (row0 + (size_t)w * VL) * s->b_stride + i, s->b_stride, rows, columns);
+#pragma GCC unroll 4
+    for (int k = 0; k < columns; k++) {
+        EACH(w) r[w] = scan_step(f, s, a[w][k], reads_b ? b[w][k] : r[w], r[w]);
+        EACH(w) a[w][k] = v_canonical(r[w]);
     }
+    EACH(w) store_block(s->dst + (row0 + (size_t)w * VL) * s->dst_stride + i, s->dst_stride, a[w], rows, columns);
+}
+KERN_INLINE void scan_groups(const struct scan_form f, const struct vtrn_scan *s, size_t row0, const int ways, int rows)
+{
+    vf r[2];
+    size_t i = 0;
+    EACH(w) r[w] = v_load(s->state + row0 + (size_t)w * VL, rows);
+    for (; i + 4 <= s->n; i += 4) scan_block(f, s, row0, i, r, ways, rows, 4);
+    for (; i < s->n; i++) scan_block(f, s, row0, i, r, ways, rows, 1);
     EACH(w) v_store(s->state + row0 + (size_t)w * VL, v_canonical(r[w]), rows);
 #undef EACH
+}
+KERN_INLINE void scan_chain(const struct scan_form f, const struct vtrn_scan *s, size_t row)
+{
+    const float *a = s->a + row * s->a_stride, *b = s->b != NULL ? s->b + row * s->b_stride : NULL;
+    float *dst = s->dst + row * s->dst_stride;
+    vf r = v_set1(s->state[row]);
+    for (size_t i = 0; i < s->n; i++) {
+        r = scan_step(f, s, v_set1(a[i]), b != NULL && !f.single ? v_set1(b[i]) : r, r);
+        v_store(dst + i, v_canonical(r), 1);
+    }
+    v_store(s->state + row, v_canonical(r), 1);
 }
 KERN_INLINE void scan_rows(const struct scan_form f, const struct vtrn_scan *s)
 {
     size_t row = 0;
     for (; row + 2 * VL <= s->rows; row += 2 * VL) scan_groups(f, s, row, 2, VL);
     for (; row + VL <= s->rows; row += VL) scan_groups(f, s, row, 1, VL);
+    if (s->rows - row <= FEW_ROWS)
+        for (; row < s->rows; row++) scan_chain(f, s, row);
     if (row < s->rows) scan_groups(f, s, row, 1, (int)(s->rows - row));
 }
 static __attribute__((noinline)) void scan_mul_add(const struct vtrn_scan *s)

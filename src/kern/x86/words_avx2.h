@@ -94,6 +94,17 @@ KERN_INLINE void i_store_high_pair(void *p, vi a, vi b)
     _mm256_storeu_si256(p, _mm256_permute4x64_epi64(packed, 0xd8));
 }
 KERN_INLINE vf v_load_f16(const void *p, int lanes) { return _mm256_cvtph_ps(halves_8(p, lanes)); }
+KERN_INLINE vf v_load_f8_as_f16(const void *p, const int shift, const int least_special, int lanes)
+{
+    __m128i code = _mm_cvtepi8_epi16(bytes_8(p, lanes)); /* the sign is in bit 15 already */
+    __m128i magnitude = _mm_and_si128(code, _mm_set1_epi16(0x7f));
+    __m128i half = _mm_or_si128(_mm_slli_epi16(magnitude, shift), _mm_and_si128(code, _mm_set1_epi16(INT16_MIN)));
+    if (least_special << shift < 0x7c00) {
+        __m128i special = _mm_cmpgt_epi16(magnitude, _mm_set1_epi16((short)(least_special - 1)));
+        half = _mm_or_si128(half, _mm_and_si128(special, _mm_set1_epi16(0x7c00)));
+    }
+    return _mm256_cvtph_ps(half);
+}
 KERN_INLINE void v_store_f16(void *p, vf v, int lanes)
 {
     __m128i code = _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -129,6 +140,11 @@ KERN_INLINE vf v_canonical(vf a)
 {
     return v_sel(v_unordered(a, a), v_of_bits(_mm256_set1_epi32((int)KERN_NAN_BITS)), a);
 }
+KERN_INLINE vf v_signed_nan(vf a)
+{
+    vf nan = _mm256_or_ps(_mm256_and_ps(a, _mm256_set1_ps(-0.0f)), v_of_bits(_mm256_set1_epi32((int)KERN_NAN_BITS)));
+    return v_sel(v_unordered(a, a), nan, a);
+}
 typedef struct {
     vf low, high; /* numbers 0..7, 8..15 */
 } v_table16;
@@ -145,6 +161,7 @@ KERN_INLINE vm m_or(vm a, vm b) { return _mm256_or_si256(a, b); }
 KERN_INLINE vm m_xor(vm a, vm b) { return _mm256_xor_si256(a, b); }
 KERN_INLINE vm m_and_not(vm a, vm b) { return _mm256_andnot_si256(b, a); }
 KERN_INLINE unsigned m_bits(vm m) { return (unsigned)_mm256_movemask_ps(v_of_bits(m)); }
+KERN_INLINE bool m_any(vm m) { return _mm256_movemask_ps(v_of_bits(m)) != 0; }
 
 /* ---- int32 ---- */
 KERN_INLINE vi i_set1(uint32_t x) { return _mm256_set1_epi32((int)x); }

@@ -74,6 +74,18 @@ KERN_INLINE void i_store_high_pair(void *p, vi a, vi b)
     _mm512_storeu_si512(p, _mm512_permutex2var_epi16(a, odd, b));
 }
 KERN_INLINE vf v_load_f16(const void *p, int lanes) { return _mm512_cvtph_ps(halves_16(p, lanes)); }
+/* fp8 codes as fp16: sign and magnitude moved up by `shift`, the exponent all ones from least_special on. */
+KERN_INLINE vf v_load_f8_as_f16(const void *p, const int shift, const int least_special, int lanes)
+{
+    __m256i code = _mm256_cvtepi8_epi16(bytes_16(p, lanes)); /* the sign is in bit 15 already */
+    __m256i magnitude = _mm256_and_si256(code, _mm256_set1_epi16(0x7f));
+    __m256i half = _mm256_ternarylogic_epi32(_mm256_slli_epi16(magnitude, shift), code, _mm256_set1_epi16(INT16_MIN), 0xf8);
+    if (least_special << shift < 0x7c00) {
+        __mmask16 special = _mm256_cmpgt_epi16_mask(magnitude, _mm256_set1_epi16((short)(least_special - 1)));
+        half = _mm256_or_si256(half, _mm256_maskz_mov_epi16(special, _mm256_set1_epi16(0x7c00)));
+    }
+    return _mm512_cvtph_ps(half);
+}
 KERN_INLINE void v_store_f16(void *p, vf v, int lanes)
 {
     __m256i code = _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -111,6 +123,11 @@ KERN_INLINE vf v_canonical(vf a)
     /* classes, lowest digit first: quiet and signalling NaN take the first operand, the other six the second */
     return _mm512_fixupimm_ps(v_of_bits(_mm512_set1_epi32((int)KERN_NAN_BITS)), a, _mm512_set1_epi32(0x11111100), 0);
 }
+KERN_INLINE vf v_signed_nan(vf a) /* the canonical NaN with the sign it had */
+{
+    return v_of_bits(_mm512_mask_ternarylogic_epi32(v_bits(a), v_unordered(a, a), _mm512_set1_epi32(INT32_MIN),
+                                                    _mm512_set1_epi32((int)KERN_NAN_BITS), 0xea)); /* a & sign | nan */
+}
 /* sixteen numbers, one picked by the low four bits of each lane */
 typedef __m512 v_table16;
 KERN_INLINE v_table16 v_table16_of(const float *p) { return _mm512_loadu_ps(p); }
@@ -122,6 +139,7 @@ KERN_INLINE vm m_or(vm a, vm b) { return a | b; }
 KERN_INLINE vm m_xor(vm a, vm b) { return a ^ b; }
 KERN_INLINE vm m_and_not(vm a, vm b) { return a & (vm)~b; } /* a and not b */
 KERN_INLINE unsigned m_bits(vm m) { return m; }
+KERN_INLINE bool m_any(vm m) { return m != 0; }
 
 /* ---- int32 ---- */
 KERN_INLINE vi i_set1(uint32_t x) { return _mm512_set1_epi32((int)x); }
@@ -227,23 +245,19 @@ KERN_INLINE __m128 four(const float *p, int columns)
 {
     return columns >= 4 ? _mm_loadu_ps(p) : _mm_maskz_loadu_ps((__mmask8)((1u << columns) - 1), p);
 }
-/* column[k] lane j = row j, element k, of rows `stride` apart; lanes from `rows` on repeat the last row. */
+/* column[k] lane j = row j, element k, of rows `stride` apart; lanes from `rows` on repeat the last row. Halves of 8 lanes
+ * first: 16-byte pieces go into 32-byte registers twice as fast as into 64-byte ones. */
 KERN_INLINE void v_load_columns(vf column[4], const float *p, size_t stride, int rows, int columns)
 {
     for (int k = 0; k < 4; k++) {
-        const float *row[4];
-        for (int c = 0; c < 4; c++) row[c] = p + (size_t)(4 * c + k < rows ? 4 * c + k : rows - 1) * stride;
-        vf v = _mm512_castps128_ps512(four(row[0], columns));
-        if (columns >= 4) {
-            v = _mm512_mask_broadcast_f32x4(v, 0x00f0, _mm_loadu_ps(row[1]));
-            v = _mm512_mask_broadcast_f32x4(v, 0x0f00, _mm_loadu_ps(row[2]));
-            v = _mm512_mask_broadcast_f32x4(v, 0xf000, _mm_loadu_ps(row[3]));
-        } else {
-            v = _mm512_insertf32x4(v, four(row[1], columns), 1);
-            v = _mm512_insertf32x4(v, four(row[2], columns), 2);
-            v = _mm512_insertf32x4(v, four(row[3], columns), 3);
+        __m256 half[2];
+        for (int h = 0; h < 2; h++) {
+            int low = 8 * h + k, high = low + 4;
+            const float *row0 = p + (size_t)(low < rows ? low : rows - 1) * stride;
+            const float *row1 = p + (size_t)(high < rows ? high : rows - 1) * stride;
+            half[h] = _mm256_insertf128_ps(_mm256_castps128_ps256(four(row0, columns)), four(row1, columns), 1);
         }
-        column[k] = v;
+        column[k] = _mm512_insertf32x8(_mm512_castps256_ps512(half[0]), half[1], 1);
     }
     v_swap_4x4(column);
 }
@@ -256,10 +270,12 @@ KERN_INLINE void v_store_columns(float *p, size_t stride, vf column[4], int rows
 {
     v_swap_4x4(column);
     for (int k = 0; k < 4; k++) {
-        if (k < rows) store_four(p + (size_t)k * stride, _mm512_castps512_ps128(column[k]), columns);
-        if (4 + k < rows) store_four(p + (size_t)(4 + k) * stride, _mm512_extractf32x4_ps(column[k], 1), columns);
-        if (8 + k < rows) store_four(p + (size_t)(8 + k) * stride, _mm512_extractf32x4_ps(column[k], 2), columns);
-        if (12 + k < rows) store_four(p + (size_t)(12 + k) * stride, _mm512_extractf32x4_ps(column[k], 3), columns);
+        for (int h = 0; h < 2; h++) {
+            __m256 half = h == 0 ? _mm512_castps512_ps256(column[k]) : _mm512_extractf32x8_ps(column[k], 1);
+            int low = 8 * h + k, high = low + 4;
+            if (low < rows) store_four(p + (size_t)low * stride, _mm256_castps256_ps128(half), columns);
+            if (high < rows) store_four(p + (size_t)high * stride, _mm256_extractf128_ps(half, 1), columns);
+        }
     }
 }
 #endif
