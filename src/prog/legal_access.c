@@ -77,7 +77,10 @@ static enum vtrn_status check_dtype(struct legal *legal, const struct vtrn_opera
 /* ---------------------------------------------------------------- extents */
 /* Elements are of 1, 2 or 4 bytes: a shift instead of a division, which would cost more than the rest of the check. */
 static inline int dtype_shift(int dtype) { return vtrn_dtypes[dtype].size_bytes >> 1; }
-_Static_assert(4 >> 1 == 2 && 2 >> 1 == 1 && 1 >> 1 == 0, "log2 of 1, 2 and 4");
+#define DTYPE(NAME, code, size, cls, lanes, nki, text, doc) \
+    _Static_assert((size) == 1 || (size) == 2 || (size) == 4, "dtype_shift knows no other size: " #NAME);
+#include "isa/dtypes.def"
+#undef DTYPE
 
 /* For sizes and strides beyond 31 bits: can they be multiplied without overflow? */
 static bool product_fits(int64_t count, int64_t n, int64_t stride)
