@@ -93,7 +93,11 @@ void model_end_fault(struct model *model, enum vtrn_fault_reason reason, const c
 struct vtrn_ap model_source(struct model *model, int space, uint8_t dtype, int64_t parts, int64_t elems)
 {
     struct vtrn_ap ap = rig_random_ap(model->rig, 0, space, dtype, parts, elems);
+    const struct vtrn_tensor *t = &model->rig->prog->tensor[ap.tensor];
 
+    /* Room on both sides, so that a destination in the same tensor can be shifted. */
+    ap.tensor = rig_tensor2(model->rig, 0, space, dtype, t->dim[0], t->dim[1] + 12);
+    ap.offset += 5;
     free(rig_fill(model->rig, 0, ap.tensor));
     mention(model, ap.tensor);
     return ap;
@@ -222,8 +226,8 @@ static float alu(enum vtrn_alu op, float a, float b)
     case VTRN_ALU_ADD: return a + b;
     case VTRN_ALU_SUBTRACT: return a - b;
     case VTRN_ALU_MULTIPLY: return a * b;
-    case VTRN_ALU_MAXIMUM: return a > b ? a : b;
-    case VTRN_ALU_MINIMUM: return a < b ? a : b;
+    case VTRN_ALU_MAXIMUM: return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
+    case VTRN_ALU_MINIMUM: return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
     case VTRN_ALU_EQUAL: return a == b ? 1 : 0;
     case VTRN_ALU_NOT_EQUAL: return a != b ? 1 : 0;
     case VTRN_ALU_GREATER_EQUAL: return a >= b ? 1 : 0;
@@ -233,8 +237,8 @@ static float alu(enum vtrn_alu op, float a, float b)
     case VTRN_ALU_LOGICAL_AND: return a != 0 && b != 0 ? 1 : 0;
     case VTRN_ALU_LOGICAL_OR: return a != 0 || b != 0 ? 1 : 0;
     case VTRN_ALU_LOGICAL_XOR: return (a != 0) != (b != 0) ? 1 : 0;
-    case VTRN_ALU_ABS_MAX: return fabsf(a) > fabsf(b) ? a : b;
-    case VTRN_ALU_ABS_MIN: return fabsf(a) < fabsf(b) ? a : b;
+    case VTRN_ALU_ABS_MAX: return isnan(a) ? a : fabsf(a) > fabsf(b) ? a : b;
+    case VTRN_ALU_ABS_MIN: return isnan(a) ? a : fabsf(a) < fabsf(b) ? a : b;
     case VTRN_ALU_ABS: return fabsf(a);
     case VTRN_ALU_SQUARE: return a * a;
     case VTRN_ALU_RELU: return a > 0 ? a : 0;

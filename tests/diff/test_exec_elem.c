@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { ROUNDS = 150 };
+enum { ROUNDS = 250 };
 
 static const uint8_t plain[] = { VTRN_DT_F32, VTRN_DT_F32, VTRN_DT_F32, VTRN_DT_BF16, VTRN_DT_BF16, VTRN_DT_F16, VTRN_DT_TF32,
                                  VTRN_DT_F8E4M3, VTRN_DT_F8E4M3FN, VTRN_DT_F8E5M2, VTRN_DT_I32, VTRN_DT_U32, VTRN_DT_I16,
@@ -44,7 +44,7 @@ static void test_tensor_tensor(void **state)
         struct vtrn_ap b = rig_below(8) == 0 ? a : model_broadcast(&model, VTRN_SBUF, MODEL_PICK(plain), parts, elems);
         if (b.tensor == a.tensor && (*(struct rig **)state)->prog->tensor[a.tensor].space == VTRN_PSUM)
             b = model_source(&model, VTRN_SBUF, VTRN_DT_F32, parts, elems);
-        struct vtrn_ap dst = model_target(&model, model_space(elems), MODEL_PICK(plain), parts, elems, rig_below(2) ? &a : &b);
+        struct vtrn_ap dst = model_target(&model, model_space(elems), rig_below(2) ? a.dtype : MODEL_PICK(plain), parts, elems, rig_below(2) ? &a : &b);
         rig_set_ap(RIG_ARG(&model.inst, tensor_tensor, data1), a);
         rig_set_ap(RIG_ARG(&model.inst, tensor_tensor, data2), b);
         rig_set_ap(RIG_ARG(&model.inst, tensor_tensor, dst), dst);
@@ -224,7 +224,7 @@ static void test_tensor_scalar(void **state)
         model_begin(&model, *state, VTRN_OP_tensor_scalar, VTRN_ENGINE_VECTOR);
         model_shape(&parts, &elems, round % 8 == 0 ? 5000 : 600);
         struct vtrn_ap data = model_broadcast(&model, model_space(elems), MODEL_PICK(plain), parts, elems);
-        struct vtrn_ap dst = model_target(&model, model_space(elems), MODEL_PICK(plain), parts, elems, &data);
+        struct vtrn_ap dst = model_target(&model, model_space(elems), rig_below(2) ? data.dtype : MODEL_PICK(plain), parts, elems, &data);
         struct vtrn_value *operand[2] = { RIG_ARG(&model.inst, tensor_scalar, operand0), RIG_ARG(&model.inst, tensor_scalar, operand1) };
         if (!one) model_scalar(&model, operand[0], parts, false);
         if (pair) model_scalar(&model, operand[1], parts, false);
@@ -322,7 +322,8 @@ static void test_scalar_tensor_tensor(void **state)
         model_shape(&parts, &elems, 600);
         struct vtrn_ap data = model_broadcast(&model, model_space(elems), MODEL_PICK(plain), parts, elems);
         struct vtrn_ap other = model_broadcast(&model, VTRN_SBUF, MODEL_PICK(plain), parts, elems);
-        struct vtrn_ap dst = model_target(&model, model_space(elems), MODEL_PICK(plain), parts, elems, rig_below(2) ? &data : &other);
+        struct vtrn_ap dst = model_target(&model, model_space(elems), rig_below(2) ? data.dtype : MODEL_PICK(plain), parts, elems,
+                                         rig_below(2) ? &data : &other);
         struct vtrn_value *scalar = RIG_ARG(&model.inst, scalar_tensor_tensor, operand0);
         model_scalar(&model, scalar, parts, false);
         rig_set_ap(RIG_ARG(&model.inst, scalar_tensor_tensor, data), data);
@@ -349,7 +350,7 @@ static void test_reciprocal(void **state)
         model_begin(&model, *state, VTRN_OP_reciprocal, VTRN_ENGINE_VECTOR);
         model_shape(&parts, &elems, 600);
         struct vtrn_ap data = model_broadcast(&model, model_space(elems), MODEL_PICK(plain), parts, elems);
-        struct vtrn_ap dst = model_target(&model, model_space(elems), MODEL_PICK(plain), parts, elems, &data);
+        struct vtrn_ap dst = model_target(&model, model_space(elems), rig_below(2) ? data.dtype : MODEL_PICK(plain), parts, elems, &data);
         rig_set_ap(RIG_ARG(&model.inst, reciprocal, data), data);
         rig_set_ap(RIG_ARG(&model.inst, reciprocal, dst), dst);
         for (int64_t p = 0; p < parts; p++)
