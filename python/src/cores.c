@@ -28,10 +28,8 @@ static int wait_for_turn(struct session *s, int core)
     for (;;) {
         PyLockStatus got;
 
-        Py_BEGIN_ALLOW_THREADS
-        got = PyThread_acquire_lock_timed(s->turn[core], 100000, 1);
-        Py_END_ALLOW_THREADS
-        if (got == PY_LOCK_ACQUIRED) return 0;
+        Py_BEGIN_ALLOW_THREADS got = PyThread_acquire_lock_timed(s->turn[core], 100000, 1);
+        Py_END_ALLOW_THREADS if (got == PY_LOCK_ACQUIRED) return 0;
         if (PyErr_CheckSignals() < 0) return -1;
     }
 }

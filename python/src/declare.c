@@ -61,6 +61,23 @@ static int set_tensor_name(struct trace *t, const char *what, struct vtrn_tensor
     return 0;
 }
 
+/* A tensor of the same kind that the kernel has dropped and whose code has run: its entry is used again. */
+static bool take_spare(struct trace *t, const struct vtrn_tensor *proto, uint32_t *tensor_out)
+{
+    struct vtrn_prog *prog = t->session->prog;
+
+    for (uint32_t i = t->spares; i-- > 0;) {
+        const struct vtrn_tensor *made = &prog->tensor[t->spare[i]];
+
+        if (made->space != proto->space || !same_declaration(made, proto)) continue;
+        *tensor_out = t->spare[i];
+        t->spare[i] = t->spare[--t->spares];
+        vtrn_prog_tensor_again(prog, *tensor_out, proto->loc);
+        return true;
+    }
+    return false;
+}
+
 PyObject *ext_declare(struct trace *t, const char *what, struct vtrn_tensor *proto, PyObject *name)
 {
     struct session *s = t->session;
@@ -74,6 +91,8 @@ PyObject *ext_declare(struct trace *t, const char *what, struct vtrn_tensor *pro
     if (name && set_tensor_name(t, what, proto, name) < 0) return NULL;
     proto->loc = ext_where(s);
     if (shared && (found = find_shared(t, what, proto, &tensor)) < 0) return NULL;
+    if (!found && vtrn_space_on_chip(proto->space) && proto->name == 0 && !proto->has_address)
+        found = take_spare(t, proto, &tensor);
     if (!found) {
         status = vtrn_prog_tensor(s->prog, proto, &tensor, &err);
         if (VTRN_UNLIKELY(status < 0)) return EXT_NULL(ext_raise_status(status, &err, what));
@@ -124,8 +143,7 @@ static int take_ndarray_args(PyObject *const *args, Py_ssize_t nargs, PyObject *
         out[at] = args[nargs + i];
     }
     for (int i = AT_SHAPE; i <= AT_DTYPE; i++)
-        if (!out[i] || out[i] == Py_None)
-            return ext_raise(ext_errors.type, "nl.ndarray", "argument %s is missing", ndarray_arg[i]);
+        if (!out[i] || out[i] == Py_None) return ext_raise(ext_errors.type, "nl.ndarray", "argument %s is missing", ndarray_arg[i]);
     return 0;
 }
 

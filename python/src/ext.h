@@ -21,6 +21,7 @@ enum { EXT_RANK = VTRN_TENSOR_RANK };
 _Static_assert((int)EXT_RANK <= (int)VTRN_AP_DIMS, "a view must fit in an access pattern");
 
 /* ---------------------------------------------------------------- a run */
+enum { EXT_SPARES = 128 };
 enum trace_state {
     TRACE_IDLE,
     TRACE_RUNNING,
@@ -33,17 +34,19 @@ struct trace { /* one core's view of a session */
     struct session *session;
     int core;
     enum trace_state state;
-    int open_loops;         /* device loops being traced: nothing can run before they end */
-    uint32_t loop_serial;   /* tells one loop body from the next */
-    uint32_t pending;       /* instructions appended since the last flush */
-    int64_t pending_bytes;  /* on-chip bytes declared since the last flush */
-    uint32_t serial;        /* instructions appended in all */
-    uint32_t forgotten;     /* of them no longer in the program */
-    uint32_t *released;     /* tensors that Python dropped, released when the pending instructions have run */
+    int open_loops;        /* device loops being traced: nothing can run before they end */
+    uint32_t loop_serial;  /* tells one loop body from the next */
+    uint32_t pending;      /* instructions appended since the last flush */
+    int64_t pending_bytes; /* on-chip bytes declared since the last flush */
+    uint32_t serial;       /* instructions appended in all */
+    uint32_t forgotten;    /* of them no longer in the program */
+    uint32_t *released;    /* tensors that Python dropped, released when the pending instructions have run */
     uint32_t releases, release_capacity;
+    uint32_t spare[EXT_SPARES]; /* some released tensors, to be declared again: kernels make the same tiles again and again */
+    uint32_t spares, next_spare;
     uint32_t *free_register; /* numbers that can be used again */
     uint32_t free_registers, free_register_capacity;
-    struct vtrn_inst inst;   /* the one being built */
+    struct vtrn_inst inst; /* the one being built */
 };
 struct where_slot {
     PyCodeObject *code; /* owned */
@@ -55,15 +58,14 @@ struct where_cache {
     size_t size, used; /* size: a power of two */
 };
 struct session { /* vtrn._vtrn.Session */
-    PyObject_HEAD
-    const struct vtrn_arch *arch;
+    PyObject_HEAD const struct vtrn_arch *arch;
     struct vtrn_prog *prog; /* NULL after close */
     struct vtrn_chip *chip;
     int cores;
-    bool record;  /* the program is kept */
-    bool lazy;    /* nothing runs before a value is looked at */
-    bool grid;    /* launched as kernel[lnc]: the grid has a dimension */
-    bool stopped; /* a fault or an error in a kernel ended the run */
+    bool record;   /* the program is kept */
+    bool lazy;     /* nothing runs before a value is looked at */
+    bool grid;     /* launched as kernel[lnc]: the grid has a dimension */
+    bool stopped;  /* a fault or an error in a kernel ended the run */
     unsigned done; /* bit c: core c's kernel has returned */
     struct trace trace[VTRN_CORES_MAX];
     struct where_cache where;
@@ -71,12 +73,12 @@ struct session { /* vtrn._vtrn.Session */
     struct shared_tensor {
         uint32_t tensor;
         unsigned claimed; /* bit c: core c has declared it */
-    } *shared; /* HBM that both cores declare: the n-th of a name is one tensor */
+    } * shared;           /* HBM that both cores declare: the n-th of a name is one tensor */
     uint32_t shared_tensors, shared_capacity;
     PyThread_type_lock turn[VTRN_CORES_MAX]; /* held while it is not the core's turn to trace */
-    PyObject *print; /* called with each device_print's text; NULL: sys.stdout */
+    PyObject *print;                         /* called with each device_print's text; NULL: sys.stdout */
 };
-struct ext_run { /* options of a run as Python gives them */
+struct ext_run {    /* options of a run as Python gives them */
     int threads;    /* 0: all */
     long long seed; /* -1: the chip's default */
     int stochastic_rounding, mx_scale_v03;
@@ -123,16 +125,15 @@ struct storage { /* one declaration of the tensor table; shared by its views */
     int64_t row_bytes; /* bytes per partition; HBM: all bytes */
     int64_t row_elems; /* on chip: elements of the storage's dtype per partition; HBM: 0 */
 };
-struct tensor_dyn {  /* a part of the address that is known when the instruction runs */
-    uint8_t kind;    /* enum vtrn_dyn_kind */
-    PyObject *index; /* owned: VirtualRegister (REG) or NkiTensor */
+struct tensor_dyn {       /* a part of the address that is known when the instruction runs */
+    uint8_t kind;         /* enum vtrn_dyn_kind */
+    PyObject *index;      /* owned: VirtualRegister (REG) or NkiTensor */
     int64_t scale, limit; /* elements of the view's dtype per index step; legal indices are below limit, 0: not limited */
 };
 enum { TENSOR_DYNS = 2 };
 struct nki_tensor { /* a view: element (i, j, ...) is storage[offset + i*stride[0] + j*stride[1] + ...], in elements of
                      * dtype; on chip the storage is linear over partition * row + element of the partition */
-    PyObject_HEAD
-    struct storage *storage;
+    PyObject_HEAD struct storage *storage;
     int64_t shape[EXT_RANK], stride[EXT_RANK], offset;
     struct tensor_dyn *dyn; /* TENSOR_DYNS entries of which ndyn are used; NULL when ndyn is 0 */
     uint8_t ndim, dtype, ndyn;
@@ -141,7 +142,7 @@ struct nki_tensor { /* a view: element (i, j, ...) is storage[offset + i*stride[
 extern PyTypeObject nki_tensor_type;
 #define IS_TENSOR(o) (Py_TYPE(o) == &nki_tensor_type)
 
-struct nki_tensor *ext_tensor_alloc(void); /* everything unset */
+struct nki_tensor *ext_tensor_alloc(void);                  /* everything unset */
 struct nki_tensor *ext_view_of(const struct nki_tensor *t); /* a copy of t to be changed */
 int ext_view_add_dyn(struct nki_tensor *v, int kind, PyObject *index, int64_t scale, int64_t limit);
 bool ext_view_has_vector(const struct nki_tensor *t); /* dim 0 is addressed by a vector of indices */
@@ -158,8 +159,7 @@ int64_t ext_tensor_elems(const struct nki_tensor *t);
 
 /* index.c, views.c, pattern.c */
 struct nki_ds {
-    PyObject_HEAD
-    PyObject *start; /* int or VirtualRegister */
+    PyObject_HEAD PyObject *start; /* int or VirtualRegister */
     int64_t size;
 };
 extern PyTypeObject nki_ds_type;
@@ -171,11 +171,9 @@ PyObject *ext_view_as(const struct nki_tensor *t, int dtype, const char *what);
 
 /* ---------------------------------------------------------------- operands (operand.c, value.c) */
 /* The view as an access pattern whose dynamic parts live in `inst`. -1 with an error naming `what`. */
-int ext_operand(struct trace *t, struct vtrn_inst *inst, const struct nki_tensor *tensor, struct vtrn_ap *ap,
-                const char *what);
+int ext_operand(struct trace *t, struct vtrn_inst *inst, const struct nki_tensor *tensor, struct vtrn_ap *ap, const char *what);
 /* Converts `obj` to the value of operand `info`. `op` names the function in errors. */
-int ext_value(struct trace *t, const char *op, const struct vtrn_operand_info *info, PyObject *obj,
-              struct vtrn_value *value);
+int ext_value(struct trace *t, const char *op, const struct vtrn_operand_info *info, PyObject *obj, struct vtrn_value *value);
 int ext_engine(struct trace *t, const char *op, PyObject *obj, uint8_t *engine_out);
 /* Value of an enum member, its name or its number. */
 int ext_enum_value(const char *op, const char *operand, int set, PyObject *obj, int64_t *value_out);
@@ -205,8 +203,7 @@ int ext_compat_positional(struct nisa_call *call, PyObject *const *args, int giv
 int ext_compat_finish(struct nisa_call *call);
 
 struct nki_op { /* nl.add, nl.exp, ...: a value for op= and a function on tiles */
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *name;
     uint8_t alu, act, cmp;
     PyObject *function; /* what calling it does; set at import of nki.language */
@@ -218,8 +215,7 @@ int ext_alu_of(PyObject *obj);
 int ext_act_of(PyObject *obj);
 
 struct nki_register {
-    PyObject_HEAD
-    struct session *session; /* owned; NULL: known, value holds it */
+    PyObject_HEAD struct session *session; /* owned; NULL: known, value holds it */
     int core;
     uint32_t number, loop_serial;
     int32_t value;

@@ -139,8 +139,8 @@ static int take_ds(struct indexer *x, const struct nki_ds *ds)
     start = PyLong_AsLongLong(ds->start);
     if (start == -1 && PyErr_Occurred()) return -1;
     if (start < 0 || start > size - ds->size)
-        return index_error(x, "dimension %d: nl.ds(%lld, %lld) is outside 0..%lld", x->dim, (long long)start,
-                           (long long)ds->size, (long long)size - 1);
+        return index_error(x, "dimension %d: nl.ds(%lld, %lld) is outside 0..%lld", x->dim, (long long)start, (long long)ds->size,
+                           (long long)size - 1);
     return take_range(x, start, 1, ds->size);
 }
 
@@ -160,9 +160,8 @@ static inline int take_item(struct indexer *x, PyObject *item)
     if (Py_TYPE(item) == &nki_ds_type) return take_ds(x, (struct nki_ds *)item);
     if (IS_REGISTER(item)) return take_register(x, item, 0);
     if (PyBool_Check(item) || !PyIndex_Check(item))
-        return ext_raise(ext_errors.type, "index",
-                         "%.100s is not an index: use integers, slices, nl.ds, ... or a register%s", Py_TYPE(item)->tp_name,
-                         IS_TENSOR(item) ? " (a tensor of indices: .ap(vector_offset=) or .select())" : "");
+        return ext_raise(ext_errors.type, "index", "%.100s is not an index: use integers, slices, nl.ds, ... or a register%s",
+                         Py_TYPE(item)->tp_name, IS_TENSOR(item) ? " (a tensor of indices: .ap(vector_offset=) or .select())" : "");
     index = PyNumber_AsSsize_t(item, PyExc_IndexError);
     if (index == -1 && PyErr_Occurred()) return -1;
     return take_integer(x, index);
@@ -266,8 +265,7 @@ static PyObject *ds_size(PyObject *self, void *unused)
 static PyGetSetDef ds_attributes[] = { { "start", ds_start, NULL, NULL, NULL }, { "size", ds_size, NULL, NULL, NULL }, { 0 } };
 
 PyTypeObject nki_ds_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "vtrn.DynamicSlice",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "vtrn.DynamicSlice",
     .tp_doc = "nl.ds(start, size): `size` elements from `start`, an integer or a register.",
     .tp_basicsize = sizeof(struct nki_ds),
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -276,8 +274,7 @@ PyTypeObject nki_ds_type = {
     .tp_getset = ds_attributes,
 };
 
-static int ds_argument(PyObject *kwnames, PyObject *const *args, Py_ssize_t nargs, int position, const char *name,
-                       PyObject **value)
+static int ds_argument(PyObject *kwnames, PyObject *const *args, Py_ssize_t nargs, int position, const char *name, PyObject **value)
 {
     Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
 

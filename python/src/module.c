@@ -118,9 +118,15 @@ static int add_types(PyObject *module)
         const char *name;
         PyTypeObject *type;
     } types[] = {
-        { "Session", &session_type },        { "NkiTensor", &nki_tensor_type },      { "DynamicSlice", &nki_ds_type },
-        { "NkiOp", &nki_op_type },           { "VirtualRegister", &nki_register_type }, { "Program", &program_type },
-        { "NkiInstruction", &nki_instruction_type }, { "NisaFunction", &nisa_function_type }, { "Pages", &pages_type },
+        { "Session", &session_type },
+        { "NkiTensor", &nki_tensor_type },
+        { "DynamicSlice", &nki_ds_type },
+        { "NkiOp", &nki_op_type },
+        { "VirtualRegister", &nki_register_type },
+        { "Program", &program_type },
+        { "NkiInstruction", &nki_instruction_type },
+        { "NisaFunction", &nisa_function_type },
+        { "Pages", &pages_type },
     };
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -130,11 +136,8 @@ static int add_types(PyObject *module)
 }
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "vtrn._vtrn",
-    .m_doc = "The C side of vtrn's front end. Use vtrn and vtrn.nki.",
-    .m_size = -1,
-    .m_methods = functions,
+    PyModuleDef_HEAD_INIT, .m_name = "vtrn._vtrn", .m_doc = "The C side of vtrn's front end. Use vtrn and vtrn.nki.",
+    .m_size = -1,          .m_methods = functions,
 };
 
 PyMODINIT_FUNC PyInit__vtrn(void)

@@ -14,11 +14,10 @@ struct keyword_map {
     uint8_t at[KEYWORDS];
 };
 struct nisa_function {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     enum vtrn_opcode op;
     const struct vtrn_op_info *info;
-    char label[48]; /* "nisa.nc_matmul" */
+    char label[48];                            /* "nisa.nc_matmul" */
     PyObject *operand_name[VTRN_MAX_OPERANDS]; /* interned */
     PyObject *name, *doc, *signature;
     struct keyword_map map[CACHED_CALLS];
@@ -28,8 +27,7 @@ static PyObject *name_keyword; /* "name" */
 
 /* ---------------------------------------------------------------- instruction handles */
 struct nki_instruction {
-    PyObject_HEAD
-    struct session *session; /* owned */
+    PyObject_HEAD struct session *session; /* owned */
     uint32_t serial;
     uint8_t core;
 };
@@ -93,8 +91,7 @@ static PyMethodDef handle_methods[] = {
 };
 
 PyTypeObject nki_instruction_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "vtrn.NkiInstruction",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "vtrn.NkiInstruction",
     .tp_doc = "An appended instruction, returned by the nisa functions.",
     .tp_basicsize = sizeof(struct nki_instruction),
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -130,8 +127,7 @@ static int take_keyword(struct nisa_function *f, struct nisa_call *call, uint8_t
     int accepted;
 
     if (VTRN_LIKELY(at < VTRN_MAX_OPERANDS)) {
-        if (call->slot[at])
-            return ext_raise(ext_errors.type, f->label, "argument %s is given twice", f->info->operand[at].name);
+        if (call->slot[at]) return ext_raise(ext_errors.type, f->label, "argument %s is given twice", f->info->operand[at].name);
         call->slot[at] = value;
         return 0;
     }
@@ -140,8 +136,7 @@ static int take_keyword(struct nisa_function *f, struct nisa_call *call, uint8_t
         return 0;
     }
     accepted = ext_compat_keyword(call, PyUnicode_AsUTF8(keyword), value);
-    if (accepted == 0)
-        return ext_raise(ext_errors.type, f->label, "no argument %s", PyUnicode_AsUTF8(keyword));
+    if (accepted == 0) return ext_raise(ext_errors.type, f->label, "no argument %s", PyUnicode_AsUTF8(keyword));
     return accepted < 0 ? -1 : 0;
 }
 
@@ -268,8 +263,7 @@ static PyMemberDef function_members[] = {
 static PyGetSetDef function_attributes[] = { { "__module__", function_module, NULL, NULL, NULL }, { 0 } };
 
 PyTypeObject nisa_function_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "vtrn.NisaFunction",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "vtrn.NisaFunction",
     .tp_basicsize = sizeof(struct nisa_function),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_vectorcall_offset = offsetof(struct nisa_function, vectorcall),

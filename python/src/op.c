@@ -10,10 +10,16 @@ static const struct {
     const char *name;
     enum vtrn_alu alu;
 } alias[] = {
-    { "max", VTRN_ALU_MAXIMUM },       { "amax", VTRN_ALU_MAXIMUM }, { "min", VTRN_ALU_MINIMUM },
-    { "amin", VTRN_ALU_MINIMUM },      { "sum", VTRN_ALU_ADD },      { "true_divide", VTRN_ALU_DIVIDE },
-    { "absolute", VTRN_ALU_ABS },      { "bitwise_not", VTRN_ALU_INVERT },
-    { "bitwise_left_shift", VTRN_ALU_LEFT_SHIFT }, { "bitwise_right_shift", VTRN_ALU_RIGHT_SHIFT },
+    { "max", VTRN_ALU_MAXIMUM },
+    { "amax", VTRN_ALU_MAXIMUM },
+    { "min", VTRN_ALU_MINIMUM },
+    { "amin", VTRN_ALU_MINIMUM },
+    { "sum", VTRN_ALU_ADD },
+    { "true_divide", VTRN_ALU_DIVIDE },
+    { "absolute", VTRN_ALU_ABS },
+    { "bitwise_not", VTRN_ALU_INVERT },
+    { "bitwise_left_shift", VTRN_ALU_LEFT_SHIFT },
+    { "bitwise_right_shift", VTRN_ALU_RIGHT_SHIFT },
 };
 
 /* The name of a string, a ufunc or a function. New reference; NULL without an error when there is none. */
@@ -126,8 +132,7 @@ static PyGetSetDef op_attributes[] = { { "__module__", op_module, NULL, NULL, NU
                                        { 0 } };
 
 PyTypeObject nki_op_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "vtrn.NkiOp",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "vtrn.NkiOp",
     .tp_basicsize = sizeof(struct nki_op),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_vectorcall_offset = offsetof(struct nki_op, vectorcall),

@@ -55,15 +55,14 @@ static int add_scalar_index(struct nki_tensor *v, const char *method, PyObject *
     return 0;
 }
 
-static int add_vector_index(const struct nki_tensor *t, struct nki_tensor *v, const char *method, PyObject *index,
-                            int64_t scale, int64_t limit)
+static int add_vector_index(const struct nki_tensor *t, struct nki_tensor *v, const char *method, PyObject *index, int64_t scale,
+                            int64_t limit)
 {
     const struct nki_tensor *x = (struct nki_tensor *)index;
 
     if (!IS_TENSOR(index))
         return ext_raise(ext_errors.type, method, "vector_offset is %.100s, not a tensor", Py_TYPE(index)->tp_name);
-    if (!vtrn_space_is_hbm(t->storage->space))
-        return pattern_error(t, method, "a vector of indices needs a tensor in HBM");
+    if (!vtrn_space_is_hbm(t->storage->space)) return pattern_error(t, method, "a vector of indices needs a tensor in HBM");
     if (!is_integer_dtype(x->dtype)) return pattern_error(x, method, "indices must be integers");
     if (ext_tensor_elems(x) < v->shape[0])
         return pattern_error(x, method, "%lld indices for %lld steps of dimension 0", (long long)ext_tensor_elems(x),
@@ -85,8 +84,7 @@ static int read_pairs(PyObject *pattern, struct nki_tensor *v)
 
     if (!seq) {
         PyErr_Clear();
-        return ext_raise(ext_errors.type, "ap", "the pattern is %.100s, not a list of [stride, count]",
-                         Py_TYPE(pattern)->tp_name);
+        return ext_raise(ext_errors.type, "ap", "the pattern is %.100s, not a list of [stride, count]", Py_TYPE(pattern)->tp_name);
     }
     n = PySequence_Fast_GET_SIZE(seq);
     if (n < 1 || n > EXT_RANK) {
@@ -118,8 +116,7 @@ static int row_elems(const struct nki_tensor *v, const char *method, int64_t *ro
     int size = vtrn_dtypes[v->dtype].size_bytes;
 
     if (v->storage->row_bytes % size != 0)
-        return pattern_error(v, method, "a partition has %lld bytes, not a multiple of %d",
-                             (long long)v->storage->row_bytes, size);
+        return pattern_error(v, method, "a partition has %lld bytes, not a multiple of %d", (long long)v->storage->row_bytes, size);
     *row_out = v->storage->row_bytes / size;
     return 0;
 }
@@ -195,8 +192,8 @@ static PyObject *pattern_ap(PyObject *self, PyObject *args, PyObject *kwargs)
     int dtype = t->dtype;
     struct nki_tensor *v;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOiO:ap", names, &a.pattern, &a.offset, &a.scalar_offset,
-                                     &a.vector_offset, &a.indirect_dim, &a.dtype))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOiO:ap", names, &a.pattern, &a.offset, &a.scalar_offset, &a.vector_offset,
+                                     &a.indirect_dim, &a.dtype))
         return NULL;
     if (a.dtype != Py_None && (dtype = ext_dtype(a.dtype, "ap")) < 0) return NULL;
     v = ext_view_of(t);
@@ -342,7 +339,9 @@ static PyObject *pattern_indirect(PyObject *self, PyObject *args, PyObject *kwar
 }
 
 #define METHOD(name, text) \
-    { #name, (PyCFunction)(void (*)(void))pattern_##name, METH_VARARGS | METH_KEYWORDS, text }
+    { \
+#name, (PyCFunction)(void (*)(void))pattern_##name, METH_VARARGS | METH_KEYWORDS, text \
+    }
 PyMethodDef ext_pattern_methods[] = {
     METHOD(ap, "ap(pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0, dtype=None): "
                "[[stride, count], ...] over the allocation"),

@@ -4,8 +4,7 @@
 
 /* ---------------------------------------------------------------- pages */
 struct pages {
-    PyObject_HEAD
-    void *bytes;
+    PyObject_HEAD void *bytes;
     size_t size;
 };
 
@@ -37,8 +36,7 @@ static int pages_buffer(PyObject *self, Py_buffer *view, int flags)
 
 static PyBufferProcs pages_procs = { .bf_getbuffer = pages_buffer };
 PyTypeObject pages_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "vtrn._vtrn.Pages",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "vtrn._vtrn.Pages",
     .tp_doc = "Bytes of a result; freed with the last array that uses them.",
     .tp_basicsize = sizeof(struct pages),
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -48,8 +46,7 @@ PyTypeObject pages_type = {
 
 /* ---------------------------------------------------------------- program */
 struct program {
-    PyObject_HEAD
-    struct vtrn_prog *prog;
+    PyObject_HEAD struct vtrn_prog *prog;
 };
 
 PyObject *ext_program_take(struct vtrn_prog *prog)
@@ -290,8 +287,7 @@ static PyGetSetDef program_attributes[] = {
     { 0 },
 };
 PyTypeObject program_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "vtrn._vtrn.Program",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "vtrn._vtrn.Program",
     .tp_basicsize = sizeof(struct program),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_dealloc = program_dealloc,

@@ -218,8 +218,8 @@ static PyObject *host_compare(PyObject *a, PyObject *b, int op)
 
 static PyObject *register_compare(PyObject *a, PyObject *b, int op)
 {
-    static const int code[] = { [Py_LT] = VTRN_REGOP_LESS, [Py_LE] = VTRN_REGOP_LESS_EQUAL, [Py_EQ] = VTRN_REGOP_EQUAL,
-                                [Py_NE] = VTRN_REGOP_NOT_EQUAL, [Py_GT] = VTRN_REGOP_LESS, [Py_GE] = VTRN_REGOP_LESS_EQUAL };
+    static const int code[] = { [Py_LT] = VTRN_REGOP_LESS,      [Py_LE] = VTRN_REGOP_LESS_EQUAL, [Py_EQ] = VTRN_REGOP_EQUAL,
+                                [Py_NE] = VTRN_REGOP_NOT_EQUAL, [Py_GT] = VTRN_REGOP_LESS,       [Py_GE] = VTRN_REGOP_LESS_EQUAL };
     bool swap = op == Py_GT || op == Py_GE;
     struct trace *t;
 
@@ -249,8 +249,7 @@ static PyNumberMethods register_number = {
 };
 
 PyTypeObject nki_register_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "vtrn.VirtualRegister",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "vtrn.VirtualRegister",
     .tp_doc = "A 32-bit register of the chip, from nisa.register_alloc.",
     .tp_basicsize = sizeof(struct nki_register),
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -362,8 +361,8 @@ static PyObject *while_begin(PyObject *module, PyObject *condition)
     (void)module;
     if (!t) return NULL;
     if (!IS_REGISTER(condition) || ((struct nki_register *)condition)->known)
-        return EXT_NULL(ext_raise(ext_errors.type, "nl.while_loop", "the condition is %.100s, not a register",
-                                  Py_TYPE(condition)->tp_name));
+        return EXT_NULL(
+            ext_raise(ext_errors.type, "nl.while_loop", "the condition is %.100s, not a register", Py_TYPE(condition)->tp_name));
     inst = ext_begin(t, VTRN_OP_while_begin);
     if (operand(t, condition, "nl.while_loop", &inst->arg[0]) < 0 || ext_append(t, NULL) < 0) return NULL;
     enter_loop(t);

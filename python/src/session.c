@@ -64,16 +64,27 @@ bool ext_caught_up(const struct trace *t)
     return vtrn_core_position(vtrn_chip_core(s->chip, t->core)) >= s->prog->code[t->core].count;
 }
 
+static void keep_spare(struct trace *t, uint32_t tensor)
+{
+    if (t->spares < EXT_SPARES) t->spare[t->spares++] = tensor;
+    else t->spare[t->next_spare++ % EXT_SPARES] = tensor; /* the one that was there stays in the table, unused */
+}
+
 /* What a core has run: its dropped tensors go, and its instructions unless they are kept. */
 static void tidy(struct trace *t)
 {
     struct session *s = t->session;
 
-    for (uint32_t i = 0; i < t->releases; i++) vtrn_mem_release(vtrn_chip_mem(s->chip), t->core, t->released[i]);
+    bool forget = !s->record && t->open_loops == 0;
+
+    for (uint32_t i = 0; i < t->releases; i++) {
+        vtrn_mem_release(vtrn_chip_mem(s->chip), t->core, t->released[i]);
+        if (forget && s->prog->tensor[t->released[i]].name == 0) keep_spare(t, t->released[i]);
+    }
     t->releases = 0;
     t->pending = 0;
     t->pending_bytes = 0;
-    if (s->record || t->open_loops) return;
+    if (!forget) return;
     t->forgotten += s->prog->code[t->core].count;
     vtrn_prog_forget_code(s->prog, t->core);
     vtrn_core_rewind(vtrn_chip_core(s->chip, t->core));
@@ -118,8 +129,7 @@ int ext_sync(struct trace *t, const char *why)
 
         if (ext_run_chip(s, s->done) < 0) return -1;
         if (ext_caught_up(t)) return 0;
-        if (s->cores == 1 || other->state == TRACE_DONE ||
-            (other->state == TRACE_WAITING && !ext_caught_up(other))) {
+        if (s->cores == 1 || other->state == TRACE_DONE || (other->state == TRACE_WAITING && !ext_caught_up(other))) {
             if (ext_run_chip(s, (1u << s->cores) - 1) < 0) return -1; /* says who waits for what */
             if (ext_caught_up(t)) return 0;
             return ext_raise(ext_errors.deadlock, why, "core %d cannot go on", t->core);
@@ -214,8 +224,8 @@ static int create_chip(struct session *s, const struct ext_run *run)
 
 static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "target", "threads", "seed", "stochastic_rounding", "mx_scale_v03", "cores", "record",
-                             "lazy",   "print",   "name", "grid",                NULL };
+    static char *names[] = { "target", "threads", "seed", "stochastic_rounding", "mx_scale_v03", "cores", "record", "lazy", "print",
+                             "name",   "grid",    NULL };
     const char *target, *name = "";
     int cores = 1, record = 0, lazy = 0, grid = 0;
     struct ext_run run = { .seed = -1 };
@@ -312,7 +322,8 @@ static PyObject *session_program(PyObject *self, PyObject *outputs)
     struct session *s = (struct session *)self;
     struct vtrn_prog *prog = s->prog;
 
-    if (!prog || !s->record || !PyList_Check(outputs)) return EXT_NULL(ext_raise(ext_errors.error, "program", "nothing was recorded"));
+    if (!prog || !s->record || !PyList_Check(outputs))
+        return EXT_NULL(ext_raise(ext_errors.error, "program", "nothing was recorded"));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); i++) {
         PyObject *tensor;
         const char *name;
@@ -372,8 +383,7 @@ static PyMethodDef session_methods[] = {
 };
 
 PyTypeObject session_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "vtrn._vtrn.Session",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "vtrn._vtrn.Session",
     .tp_doc = "One run of a kernel on a virtual chip.",
     .tp_basicsize = sizeof(struct session),
     .tp_flags = Py_TPFLAGS_DEFAULT,

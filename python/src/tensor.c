@@ -346,8 +346,7 @@ static int tensor_bool(PyObject *self)
     bytes = tensor_read(self, NULL);
     if (!bytes) return -1;
     t->storage->session->prog->replayable = false;
-    truth = all_nonzero((const uint8_t *)PyByteArray_AS_STRING(bytes), PyByteArray_GET_SIZE(bytes),
-                        vtrn_dtypes[t->dtype].size_bytes);
+    truth = all_nonzero((const uint8_t *)PyByteArray_AS_STRING(bytes), PyByteArray_GET_SIZE(bytes), vtrn_dtypes[t->dtype].size_bytes);
     Py_DECREF(bytes);
     return truth;
 }
@@ -378,8 +377,7 @@ static PyMethodDef tensor_methods[] = {
 };
 
 PyTypeObject nki_tensor_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "vtrn.NkiTensor",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "vtrn.NkiTensor",
     .tp_doc = "A view of a tensor in SBUF, PSUM or HBM. Made by nl.ndarray, by indexing and by the view methods.",
     .tp_basicsize = sizeof(struct nki_tensor),
     .tp_flags = Py_TPFLAGS_DEFAULT,

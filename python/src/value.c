@@ -157,6 +157,20 @@ static void list_members(int set, char *out, size_t size)
         used += snprintf(out + used, size - (size_t)used, "%s%s", i ? ", " : "", name);
 }
 
+/* Kernels also give a member's number (dge_mode=3), which AWS's own enums equal. */
+static bool member_of_number(int set, PyObject *obj, int64_t *value_out)
+{
+    int64_t number = PyLong_AsLongLong(obj);
+
+    PyErr_Clear(); /* too large for any member: -1 is none */
+    for (int i = 0; i < enum_set[set].members; i++)
+        if (enum_set[set].value[i] == number) {
+            *value_out = number;
+            return true;
+        }
+    return false;
+}
+
 int ext_enum_value(const char *op, const char *operand, int set, PyObject *obj, int64_t *value_out)
 {
     char members[300];
@@ -181,6 +195,7 @@ int ext_enum_value(const char *op, const char *operand, int set, PyObject *obj, 
             return 0;
         }
     }
+    if (PyLong_CheckExact(obj) && member_of_number(set, obj, value_out)) return 0;
     if (set == VTRN_ENUMS_CMP && ext_alu_of(obj) >= VTRN_ALU_EQUAL && ext_alu_of(obj) <= VTRN_ALU_LESS) {
         *value_out = ext_alu_of(obj); /* the codes are the same; NumPy ufuncs come this way */
         return 0;
@@ -205,8 +220,7 @@ int ext_engine(struct trace *t, const char *op, PyObject *obj, uint8_t *engine_o
     ext_raise(ext_errors.type, op, "%s is %.100s; " needed " is needed", (info)->name, \
               (obj) == Py_None ? "None" : Py_TYPE(obj)->tp_name)
 
-static int tensor_value(struct trace *t, const char *op, const struct vtrn_operand_info *info, PyObject *obj,
-                        struct vtrn_value *value)
+static int tensor_value(struct trace *t, const char *op, const struct vtrn_operand_info *info, PyObject *obj, struct vtrn_value *value)
 {
     if (VTRN_UNLIKELY(!IS_TENSOR(obj))) return WRONG(obj, info, op, "a tensor");
     value->kind = VTRN_V_AP;
@@ -240,8 +254,7 @@ static int number_value(const char *op, const struct vtrn_operand_info *info, Py
     return WRONG(obj, info, op, "a number");
 }
 
-static int scalar_value(struct trace *t, const char *op, const struct vtrn_operand_info *info, PyObject *obj,
-                        struct vtrn_value *value)
+static int scalar_value(struct trace *t, const char *op, const struct vtrn_operand_info *info, PyObject *obj, struct vtrn_value *value)
 {
     if (IS_TENSOR(obj)) return tensor_value(t, op, info, obj, value);
     if (PyFloat_CheckExact(obj) || PyNumber_Check(obj)) return number_value(op, info, obj, value);
@@ -272,8 +285,7 @@ static int register_value(struct trace *t, const char *op, const struct vtrn_ope
             const struct nki_register *reg = (struct nki_register *)obj;
 
             if (reg->known || reg->frozen)
-                return ext_raise(ext_errors.validation, op, "%s is a loop's induction register, which cannot be written",
-                                 info->name);
+                return ext_raise(ext_errors.validation, op, "%s is a loop's induction register, which cannot be written", info->name);
         }
         return ext_register_value(t, obj, op, value);
     }
@@ -311,8 +323,7 @@ static int operator_value(const char *op, const struct vtrn_operand_info *info, 
     return 0;
 }
 
-static int string_value(struct trace *t, const char *op, const struct vtrn_operand_info *info, PyObject *obj,
-                        struct vtrn_value *value)
+static int string_value(struct trace *t, const char *op, const struct vtrn_operand_info *info, PyObject *obj, struct vtrn_value *value)
 {
     Py_ssize_t length;
     const char *text = PyUnicode_Check(obj) ? PyUnicode_AsUTF8AndSize(obj, &length) : NULL;
@@ -358,8 +369,7 @@ static int read_ints(const char *op, const struct vtrn_operand_info *info, PyObj
     return n;
 }
 
-static int ints_value(struct trace *t, const char *op, const struct vtrn_operand_info *info, PyObject *obj,
-                      struct vtrn_value *value)
+static int ints_value(struct trace *t, const char *op, const struct vtrn_operand_info *info, PyObject *obj, struct vtrn_value *value)
 {
     int64_t read[VTRN_INST_INTS], *kept;
     int max = info->max_count < VTRN_INST_INTS ? info->max_count : VTRN_INST_INTS, n;
@@ -421,9 +431,7 @@ int ext_value(struct trace *t, const char *op, const struct vtrn_operand_info *i
     case VTRN_K_REG: return register_value(t, op, info, obj, value);
     case VTRN_K_FLAG: return flag_value(op, info, obj, value);
     case VTRN_K_TRI: return obj == Py_None ? 0 : flag_value(op, info, obj, value);
-    case VTRN_K_ENUM:
-        value->kind = VTRN_V_INT;
-        return ext_enum_value(op, info->name, info->set, obj, &value->i);
+    case VTRN_K_ENUM: value->kind = VTRN_V_INT; return ext_enum_value(op, info->name, info->set, obj, &value->i);
     case VTRN_K_ALU:
     case VTRN_K_ACT: return operator_value(op, info, obj, value);
     case VTRN_K_INTS: return ints_value(t, op, info, obj, value);

@@ -73,7 +73,8 @@ static int infer_size(const struct nki_tensor *t, const char *what, int64_t *sha
         else if (!vtrn_mul_i64(known, shape[i], &known)) return view_error(t, what, "the shape is too large");
     }
     if (missing >= 0) {
-        if (elems % known != 0) return view_error(t, what, "%lld elements do not divide by %lld", (long long)elems, (long long)known);
+        if (elems % known != 0)
+            return view_error(t, what, "%lld elements do not divide by %lld", (long long)elems, (long long)known);
         shape[missing] = elems / known;
     } else if (known != elems) {
         return view_error(t, what, "the new shape has %lld elements, the old %lld", (long long)known, (long long)elems);
@@ -180,8 +181,7 @@ static PyObject *view_flatten_dims(PyObject *self, PyObject *args, PyObject *kwa
     if (ext_dim_number(t, start_obj, "flatten_dims", &start) < 0 || ext_dim_number(t, end_obj, "flatten_dims", &end) < 0)
         return NULL;
     if (end < start) return EXT_NULL(view_error(t, "flatten_dims", "dimensions %d..%d", start, end));
-    if (start == 0 && end > 0 && first_is_fixed(t))
-        return EXT_NULL(view_error(t, "flatten_dims", "dimension 0 cannot be merged"));
+    if (start == 0 && end > 0 && first_is_fixed(t)) return EXT_NULL(view_error(t, "flatten_dims", "dimension 0 cannot be merged"));
     for (int i = start; i <= end; i++) size *= t->shape[i];
     return replace_dims(t, "flatten_dims", start, end + 1, &size, 1);
 }
@@ -282,8 +282,8 @@ static PyObject *view_slice(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Onn|n:slice", names, &dim_obj, &start, &end, &step)) return NULL;
     if (ext_dim_number(t, dim_obj, "slice", &dim) < 0) return NULL;
     if (start < 0 || start >= end || end > t->shape[dim] || step < 1)
-        return EXT_NULL(view_error(t, "slice", "[%zd:%zd:%zd] of dimension %d: 0 <= start < end <= %lld and step >= 1", start,
-                                   end, step, dim, (long long)t->shape[dim]));
+        return EXT_NULL(view_error(t, "slice", "[%zd:%zd:%zd] of dimension %d: 0 <= start < end <= %lld and step >= 1", start, end,
+                                   step, dim, (long long)t->shape[dim]));
     if (dim == 0 && ext_view_has_vector(t)) return EXT_NULL(view_error(t, "slice", "dimension 0 is indirect"));
     v = ext_view_of(t);
     if (!v) return NULL;
@@ -463,8 +463,7 @@ static PyObject *view_rearrange(PyObject *self, PyObject *args, PyObject *kwargs
 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O:rearrange", keys, &src_obj, &dst_obj, &sizes)) return NULL;
     if (read_names(t, src_obj, "source", &src) < 0 || read_names(t, dst_obj, "destination", &dst) < 0) return NULL;
-    if (src.groups != t->ndim)
-        return EXT_NULL(view_error(t, "rearrange", "the source pattern has %d dimensions", src.groups));
+    if (src.groups != t->ndim) return EXT_NULL(view_error(t, "rearrange", "the source pattern has %d dimensions", src.groups));
     if (src.count != dst.count) return EXT_NULL(view_error(t, "rearrange", "the patterns do not hold the same names"));
     for (int i = 0; i < dst.count; i++) {
         order[i] = -1;
@@ -481,7 +480,9 @@ static PyObject *view_rearrange(PyObject *self, PyObject *args, PyObject *kwargs
 }
 
 #define METHOD(name, text) \
-    { #name, (PyCFunction)(void (*)(void))view_##name, METH_VARARGS | METH_KEYWORDS, text }
+    { \
+#name, (PyCFunction)(void (*)(void))view_##name, METH_VARARGS | METH_KEYWORDS, text \
+    }
 PyMethodDef ext_view_methods[] = {
     METHOD(reshape, "reshape(shape): the same elements in another shape; one size may be -1"),
     METHOD(reshape_dim, "reshape_dim(dim, shape): splits a dimension; one size may be -1"),

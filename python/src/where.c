@@ -23,6 +23,11 @@ PyObject *ext_set_package(PyObject *module, PyObject *path)
     Py_RETURN_NONE;
 }
 
+#if PY_VERSION_HEX < 0x030b0000
+#include <frameobject.h>
+static int PyFrame_GetLasti(PyFrameObject *frame) { return frame->f_lasti * 2; } /* 3.10 counts instructions, not bytes */
+#endif
+
 static bool is_internal(const PyCodeObject *code)
 {
     Py_ssize_t length;
@@ -232,12 +237,9 @@ int ext_add_errors(PyObject *module)
                    (e->deadlock = new_error(module, "Deadlock", "Every core waits and none can go on.", e->fault, NULL)) &&
                    (e->validation = new_error(module, "NkiValidationError", "A call breaks a rule of NKI or of the target.",
                                               PyExc_Exception, NULL)) &&
-                   (e->type = new_error(module, "NkiTypeError", "An argument has the wrong type.", e->validation,
-                                        PyExc_TypeError)) &&
-                   (e->value = new_error(module, "NkiValueError", "An argument has a wrong value.", e->validation,
-                                         PyExc_ValueError)) &&
-                   (e->index = new_error(module, "NkiIndexError", "An index leaves its tensor.", e->validation,
-                                         PyExc_IndexError)) &&
+                   (e->type = new_error(module, "NkiTypeError", "An argument has the wrong type.", e->validation, PyExc_TypeError)) &&
+                   (e->value = new_error(module, "NkiValueError", "An argument has a wrong value.", e->validation, PyExc_ValueError)) &&
+                   (e->index = new_error(module, "NkiIndexError", "An index leaves its tensor.", e->validation, PyExc_IndexError)) &&
                    (e->unsupported = new_error(module, "NkiUnsupported", "NKI or the hardware can do it, vtrn cannot.",
                                                e->validation, PyExc_NotImplementedError))
                ? 0

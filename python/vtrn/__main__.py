@@ -1,7 +1,7 @@
 """``python -m vtrn``: runs an unmodified script, module or test suite that imports ``nki``.
 
-    python -m vtrn run [options] script.py [arguments]
-    python -m vtrn [options] -m pytest tests/
+python -m vtrn run [options] script.py [arguments]
+python -m vtrn [options] -m pytest tests/
 """
 
 import argparse

@@ -42,7 +42,7 @@ class _Arguments:
             return self.bind(name, value)
         if isinstance(value, (tuple, list)):
             items = [self.replace(f"{name}_{i}", item) for i, item in enumerate(value)]
-            if all(new is old for new, old in zip(items, value)):
+            if all(new is old for new, old in zip(items, value, strict=True)):
                 return value
             return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
         if type(value) is dict:
@@ -132,13 +132,15 @@ def _check_result(tensor):
 def _session(function, lnc, options, hint, **more):
     chosen = settings.merged(**options)
     name = getattr(function, "__name__", "kernel")
-    return _vtrn.Session(target_of(chosen.target, hint), cores=lnc or 1, grid=lnc is not None, name=name, **session_options(chosen), **more)
+    return _vtrn.Session(
+        target_of(chosen.target, hint), cores=lnc or 1, grid=lnc is not None, name=name, **session_options(chosen), **more
+    )
 
 
 def _call(session, function, args, kwargs):
     arguments = _Arguments(session)
     names = _named(function, args, kwargs)
-    args = [arguments.replace(name, value) for name, value in zip(names, args)]
+    args = [arguments.replace(name, value) for name, value in zip(names, args, strict=True)]
     kwargs = {name: arguments.replace(name, value) for name, value in kwargs.items()}
     arguments.pages = {}
     return arguments, functools.partial(function, *args, **kwargs)

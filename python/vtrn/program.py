@@ -65,7 +65,9 @@ class Program:
         for b in bound:
             b.finish()
         kind = "torch" if args and arrays.is_torch(args[0]) else "numpy"
-        results = [arrays.view_of(p, _Declared(shape, dtype), kind) for p, (_, shape, dtype) in zip(pages, self.outputs)]
+        results = [
+            arrays.view_of(p, _Declared(shape, dtype), kind) for p, (_, shape, dtype) in zip(pages, self.outputs, strict=True)
+        ]
         return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -90,5 +92,7 @@ class _Binder:
         label, wanted_shape, wanted_dtype = self.inputs[self.next]
         self.next += 1
         if tuple(shape) != tuple(wanted_shape) or dtype != wanted_dtype:
-            raise _vtrn.NkiTypeError(f"{name} ({label}): {shape} {dtype}; the program was recorded with {wanted_shape} {wanted_dtype}")
+            raise _vtrn.NkiTypeError(
+                f"{name} ({label}): {shape} {dtype}; the program was recorded with {wanted_shape} {wanted_dtype}"
+            )
         return _Input(address, size_bytes)

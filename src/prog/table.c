@@ -254,3 +254,15 @@ enum vtrn_status vtrn_prog_tensor(struct vtrn_prog *prog, const struct vtrn_tens
 
     return prog_tensor_add(prog, proto, born, tensor_out, err);
 }
+
+void vtrn_prog_tensor_again(struct vtrn_prog *prog, uint32_t tensor, uint32_t loc)
+{
+    struct vtrn_tensor *entry = &prog->tensor[tensor];
+
+    VTRN_ASSERT(tensor < prog->tensors && loc < prog->locs);
+    VTRN_ASSERT(entry->name == 0 && entry->role == VTRN_ROLE_TEMP && !entry->has_address && vtrn_space_on_chip(entry->space));
+    entry->loc = loc;
+    entry->born = prog->code[entry->core].count;
+    entry->first_use = UINT32_MAX;
+    entry->last_use = 0;
+}

@@ -1,7 +1,6 @@
 """What the Python tests share: running a kernel body on arrays, and reference values."""
 
 import numpy as np
-
 import vtrn
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl

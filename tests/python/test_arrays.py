@@ -5,12 +5,11 @@ import resource
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import load, run, save, tile
-
 import vtrn
 import vtrn.nki as nki
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl
+from helpers import load, run, save, tile
 
 torch = pytest.importorskip("torch")
 
@@ -21,8 +20,20 @@ def add_one(x):
     return save(t)
 
 
-DTYPES = [np.float32, np.float16, np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32, np.bool_, ml_dtypes.bfloat16,
-          ml_dtypes.float8_e4m3, ml_dtypes.float8_e5m2]
+DTYPES = [
+    np.float32,
+    np.float16,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.bool_,
+    ml_dtypes.bfloat16,
+    ml_dtypes.float8_e4m3,
+    ml_dtypes.float8_e5m2,
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -65,7 +76,9 @@ def test_packed_dtypes_by_view_and_by_name():
 
 @pytest.mark.parametrize("dtype, better", [(np.float64, "float32"), (np.int64, "int32"), (np.complex64, "a dtype of nki.language")])
 def test_dtypes_that_do_not_exist_say_what_to_do(dtype, better):
-    with pytest.raises(TypeError, match=rf"argument x: dtype {np.dtype(dtype).name} does not exist on Trainium; convert to {better}"):
+    with pytest.raises(
+        TypeError, match=rf"argument x: dtype {np.dtype(dtype).name} does not exist on Trainium; convert to {better}"
+    ):
         run(lambda x: None, np.zeros((4, 4), dtype))
 
 
@@ -144,7 +157,12 @@ def test_uninitialised_memory_reads_as_poison():
         half = tile((4, 8))
         nisa.tensor_copy(half[:, 0:4], load(x)[:, 0:4])
         nisa.dma_copy(out, half)
-        return out, save(tile((4, 8), nl.bfloat16)), save(tile((4, 8), nl.int32)), nl.ndarray((2, 2), nl.float32, buffer=nl.shared_hbm)
+        return (
+            out,
+            save(tile((4, 8), nl.bfloat16)),
+            save(tile((4, 8), nl.int32)),
+            nl.ndarray((2, 2), nl.float32, buffer=nl.shared_hbm),
+        )
 
     out, floats, ints, untouched = run(kernel, np.ones((4, 8), np.float32))
     assert (out[:, :4] == 1).all() and np.isnan(out[:, 4:]).all()
@@ -166,6 +184,20 @@ def test_large_arguments_and_results_are_not_copied():
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert result[1, 7] == 3 and big[1021, 7] == 3
     assert grown < 64 * 1024, f"{grown} KiB more"
+
+
+def test_tiles_of_one_kind_share_few_entries_of_the_tensor_table():
+    def kernel(x):
+        ids = set()
+        for i in range(2000):
+            t = tile((128, 8), nl.float32 if i % 2 else nl.bfloat16)
+            nisa.memset(t, 1.0 + i % 3)
+            if i % 500 == 499:
+                assert (t.numpy() == 1.0 + i % 3).all()
+            ids.add(t._id)
+        return len(ids)
+
+    assert run(kernel, np.zeros((1, 1), np.float32)) < 200
 
 
 def test_memory_of_a_long_run_stays_bounded():

@@ -3,12 +3,11 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import load, on_tiles, random_array, run, save, tile
-
 import vtrn
 import vtrn.nki as nki
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl
+from helpers import load, on_tiles, random_array, run, save, tile
 
 X = random_array(1, 32, 24)
 Y = random_array(2, 32, 24)
@@ -112,7 +111,11 @@ def test_jit_forms():
 
     import inspect
 
-    assert str(inspect.signature(outer)) == "(x, flag=False)" and "return decorated(x)" in inspect.getsource(outer) and outer.__doc__ == "Doc."
+    assert (
+        str(inspect.signature(outer)) == "(x, flag=False)"
+        and "return decorated(x)" in inspect.getsource(outer)
+        and outer.__doc__ == "Doc."
+    )
     assert np.array_equal(outer(X), X) and np.array_equal(nki.simulate(outer)(x=X, flag=True), X)
     assert np.array_equal(nki.cpu_simulate(plain)[1](x=X), X)
     assert np.array_equal(outer.with_schedule([("a", "b")])(X), X)
@@ -121,8 +124,10 @@ def test_jit_forms():
     assert result == ["gen3"]
 
 
-@pytest.mark.parametrize("variable, value, version", [("NEURON_PLATFORM_TARGET_OVERRIDE", "trn1", "gen2"), ("NKI_NC_VERSION", "gen3", "gen3"),
-                                                      ("VTRN_TARGET", "inf2", "gen2")])
+@pytest.mark.parametrize(
+    "variable, value, version",
+    [("NEURON_PLATFORM_TARGET_OVERRIDE", "trn1", "gen2"), ("NKI_NC_VERSION", "gen3", "gen3"), ("VTRN_TARGET", "inf2", "gen2")],
+)
 def test_targets_from_the_environment(monkeypatch, variable, value, version):
     monkeypatch.setenv(variable, value)
     assert nki.jit(lambda x: nisa.get_nc_version().name)(X) == version and nisa.get_nc_version().name == version

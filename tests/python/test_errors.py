@@ -6,7 +6,6 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-
 import vtrn
 import vtrn.nki as nki
 import vtrn.nki.isa as nisa
@@ -36,7 +35,11 @@ WRONG = {
     "missing dst": (lambda k: nisa.memset(value=1.0), Type, "nisa.memset: argument dst is missing"),
     "unknown argument": (lambda k: nisa.tensor_copy(k.t, k.u, colour=1), Type, "nisa.tensor_copy: no argument colour"),
     "argument twice": (lambda k: nisa.tensor_copy(k.t, k.u, dst=k.t), Type, "argument dst is given twice"),
-    "too many arguments": (lambda k: nisa.reciprocal(k.t, k.u, "a", 4, 5), Type, "nisa.reciprocal: 5 arguments; it takes at most 3"),
+    "too many arguments": (
+        lambda k: nisa.reciprocal(k.t, k.u, "a", 4, 5),
+        Type,
+        "nisa.reciprocal: 5 arguments; it takes at most 3",
+    ),
     "removed mask": (lambda k: nisa.tensor_copy(k.t, k.u, mask=[1]), Type, "no argument mask"),
     "name that is no string": (lambda k: nisa.memset(k.t, 0.0, name=3), Type, "name is int, not a string"),
     # types of operands
@@ -48,32 +51,76 @@ WRONG = {
     "wrong list": (lambda k: nisa.dma_compute(k.t, [k.u, 3], nl.add), Type, "srcs is int; a list of tensors"),
     "tile for a number": (lambda k: nisa.memset(k.t, k.u), Type, "value is vtrn.NkiTensor; a number is needed"),
     "string for a number": (lambda k: nisa.memset(k.t, "0"), Type, "value is str; a number is needed"),
-    "register for a number": (lambda k: nisa.memset(k.t, k.reg), Type, "value is vtrn.VirtualRegister; a number (store the register"),
+    "register for a number": (
+        lambda k: nisa.memset(k.t, k.reg),
+        Type,
+        "value is vtrn.VirtualRegister; a number (store the register",
+    ),
     "string for a scalar": (lambda k: nisa.tensor_scalar(k.t, k.t, nl.add, "1"), Type, "operand0 is str; a number or a tensor"),
     "register for a scalar": (lambda k: nisa.tensor_scalar(k.t, k.t, nl.add, k.reg), Type, "operand0 is vtrn.VirtualRegister"),
-    "float for an integer": (lambda k: nisa.iota(k.i, [[1, 64]], channel_multiplier=1.5), Type, "channel_multiplier is float; an integer"),
-    "tile for a register": (lambda k: nisa.iota(k.i, [[1, 64]], offset=k.index), Type, "offset is vtrn.NkiTensor; a register or an integer"),
+    "float for an integer": (
+        lambda k: nisa.iota(k.i, [[1, 64]], channel_multiplier=1.5),
+        Type,
+        "channel_multiplier is float; an integer",
+    ),
+    "tile for a register": (
+        lambda k: nisa.iota(k.i, [[1, 64]], offset=k.index),
+        Type,
+        "offset is vtrn.NkiTensor; a register or an integer",
+    ),
     "integer for a written register": (lambda k: nisa.register_move(3, 4), Type, "dst is int; a register (nisa.register_alloc)"),
-    "string for a flag": (lambda k: nisa.tensor_scalar(k.t, k.t, nl.add, 1.0, reverse0="yes"), Type, "reverse0 is str; True or False"),
+    "string for a flag": (
+        lambda k: nisa.tensor_scalar(k.t, k.t, nl.add, 1.0, reverse0="yes"),
+        Type,
+        "reverse0 is str; True or False",
+    ),
     "string for axis": (lambda k: nisa.tensor_reduce(k.c, nl.add, k.t, "x"), Type, "axis is str; a list of integers"),
     "pattern with a float": (lambda k: nisa.iota(k.i, [[1.5, 64]]), Type, "pattern is float; an integer"),
     # operators and enums
     "function for an operator": (lambda k: nisa.tensor_tensor(k.t, k.t, k.u, nl.exp), Type, "op is exp, which is not an operator"),
-    "operator for a function": (lambda k: nisa.activation(k.t, nl.multiply, k.t), Type, "op is multiply, which is not an activation function"),
+    "operator for a function": (
+        lambda k: nisa.activation(k.t, nl.multiply, k.t),
+        Type,
+        "op is multiply, which is not an activation function",
+    ),
     "object for an operator": (lambda k: nisa.tensor_tensor(k.t, k.t, k.u, 3), Type, "op is int, which is not an operator"),
     "unknown operator name": (lambda k: nisa.tensor_tensor(k.t, k.t, k.u, "plus"), Type, "op is str, which is not an operator"),
     "foreign function": (lambda k: nisa.activation(k.t, np.cbrt, k.t), Type, "which is not an activation function"),
     "operator that does not reduce": (lambda k: nisa.tensor_reduce(k.c, nl.power, k.t, 1), Invalid, "op: power is not an operator"),
-    "wrong enum": (lambda k: nisa.tensor_copy(k.t, k.u, engine=nisa.oob_mode.skip), Type, "engine is oob_mode, not a member of engine (unknown, tensor"),
-    "number for an enum": (lambda k: nisa.dma_copy(k.t, k.h, oob_mode=17), Type, "oob_mode is int, not a member of oob_mode (error, skip)"),
-    "unknown enum name": (lambda k: nisa.nc_matmul(k.p, k.t, k.u, perf_mode="triple_row"), Type, "matmul_perf_mode (none, double_row)"),
-    "arithmetic for a comparison": (lambda k: nisa.affine_select(k.t, [[1, 64]], 0, k.u, 0.0, cmp_op=nl.add), Type, "cmp_op is vtrn.NkiOp, not a member of comparison"),
+    "wrong enum": (
+        lambda k: nisa.tensor_copy(k.t, k.u, engine=nisa.oob_mode.skip),
+        Type,
+        "engine is oob_mode, not a member of engine (unknown, tensor",
+    ),
+    "number for an enum": (
+        lambda k: nisa.dma_copy(k.t, k.h, oob_mode=17),
+        Type,
+        "oob_mode is int, not a member of oob_mode (error, skip)",
+    ),
+    "unknown enum name": (
+        lambda k: nisa.nc_matmul(k.p, k.t, k.u, perf_mode="triple_row"),
+        Type,
+        "matmul_perf_mode (none, double_row)",
+    ),
+    "arithmetic for a comparison": (
+        lambda k: nisa.affine_select(k.t, [[1, 64]], 0, k.u, 0.0, cmp_op=nl.add),
+        Type,
+        "cmp_op is vtrn.NkiOp, not a member of comparison",
+    ),
     # legality that the front end's users meet first
-    "engine that cannot": (lambda k: nisa.reciprocal(k.p[0:64], k.half, name="x") and nisa.nc_transpose(k.p, k.t, engine=nisa.engine.gpsimd), Invalid, "engine gpsimd does not run it; use one of: tensor, vector"),
+    "engine that cannot": (
+        lambda k: nisa.reciprocal(k.p[0:64], k.half, name="x") and nisa.nc_transpose(k.p, k.t, engine=nisa.engine.gpsimd),
+        Invalid,
+        "engine gpsimd does not run it; use one of: tensor, vector",
+    ),
     "matmul into SBUF": (lambda k: nisa.nc_matmul(k.t[0:64], k.t, k.u), Invalid, "nisa.nc_matmul: dst"),
     "matmul from PSUM": (lambda k: nisa.nc_matmul(k.p[0:64], k.p, k.u), Invalid, "nisa.nc_matmul: stationary"),
     "matmul of different contractions": (lambda k: nisa.nc_matmul(k.p[0:64], k.half, k.u), Invalid, "nisa.nc_matmul: "),
-    "moving too large": (lambda k: nisa.nc_matmul(nl.ndarray((64, 512), nl.float32, nl.psum), k.t, nl.zeros((128, 640), nl.float32)), Invalid, "640"),
+    "moving too large": (
+        lambda k: nisa.nc_matmul(nl.ndarray((64, 512), nl.float32, nl.psum), k.t, nl.zeros((128, 640), nl.float32)),
+        Invalid,
+        "640",
+    ),
     "dma from PSUM": (lambda k: nisa.dma_copy(k.h, k.p), Invalid, "nisa.dma_copy: src"),
     "dma of other sizes": (lambda k: nisa.dma_copy(k.t, k.h[0:64]), Invalid, "nisa.dma_copy: "),
     "gpsimd in PSUM": (lambda k: nisa.tensor_copy(k.p, k.t, engine=nisa.gpsimd_engine), Invalid, "nisa.tensor_copy: "),
@@ -88,11 +135,19 @@ WRONG = {
     "v4 operator on v3": (lambda k: nisa.tensor_tensor(k.t, k.t, k.u, nl.abs_max), Invalid, "abs_max needs NeuronCore v4"),
     "shuffle mask of 31": (lambda k: nisa.nc_stream_shuffle(k.t, k.u, list(range(31))), Invalid, "shuffle_mask"),
     "x4 memset": (lambda k: nisa.memset(nl.ndarray((128, 4), nl.float8_e4m3fn_x4), 1.0), Invalid, "nisa.memset: "),
-    "bn_stats too long": (lambda k: nisa.bn_stats(nl.zeros((128, 6), nl.float32), nl.zeros((128, 600), nl.float32)), Invalid, "600"),
+    "bn_stats too long": (
+        lambda k: nisa.bn_stats(nl.zeros((128, 6), nl.float32), nl.zeros((128, 600), nl.float32)),
+        Invalid,
+        "600",
+    ),
     "core barrier on one core": (lambda k: nisa.core_barrier(k.h, (0, 1)), Invalid, "nisa.core_barrier: "),
     "priority 7": (lambda k: nisa.dma_copy(k.t, k.h, priority=7), Invalid, "priority 7 is outside 0..3"),
     # declarations
-    "dtype that does not exist": (lambda k: nl.ndarray((4, 4), "float99"), Type, "nl.ndarray: dtype float99: Trainium has no such data type"),
+    "dtype that does not exist": (
+        lambda k: nl.ndarray((4, 4), "float99"),
+        Type,
+        "nl.ndarray: dtype float99: Trainium has no such data type",
+    ),
     "64-bit dtype": (lambda k: nl.ndarray((4, 4), np.float64), Type, "convert to a 32-bit one first"),
     "no dtype": (lambda k: nl.ndarray((4, 4)), Type, "nl.ndarray: argument dtype is missing"),
     "unknown ndarray argument": (lambda k: nl.ndarray((4, 4), nl.float32, size=3), Type, "nl.ndarray: no argument size"),
@@ -111,17 +166,29 @@ WRONG = {
     "address with one entry": (lambda k: nl.ndarray((4, 4), nl.float32, address=(5,)), Value, "address must be (partition, byte"),
     "name that is a number": (lambda k: nl.ndarray((4, 4), nl.float32, name=5), Type, "name is int, not a string"),
     # indices and views
-    "index beyond the end": (lambda k: k.t[128], Index, "index: dimension 0: index 128 is outside 0..127; the tensor is tensor (128, 64) float32 sbuf"),
+    "index beyond the end": (
+        lambda k: k.t[128],
+        Index,
+        "index: dimension 0: index 128 is outside 0..127; the tensor is tensor (128, 64) float32 sbuf",
+    ),
     "too many indices": (lambda k: k.t[0, 0, 0], Index, "3 indices for 2 dimensions"),
     "empty slice": (lambda k: k.t[:, 64:80], Index, "of size 64 is empty"),
     "negative step": (lambda k: k.t[:, ::-1], Index, "step -1; it must be at least 1"),
-    "tile as an index": (lambda k: k.h[k.index], Type, "vtrn.NkiTensor is not an index: use integers, slices, nl.ds, ... or a register (a tensor of indices: .ap(vector_offset=)"),
+    "tile as an index": (
+        lambda k: k.h[k.index],
+        Type,
+        "vtrn.NkiTensor is not an index: use integers, slices, nl.ds, ... or a register (a tensor of indices: .ap(vector_offset=)",
+    ),
     "ds beyond the end": (lambda k: k.h[nl.ds(100, 64)], Index, "nl.ds(100, 64) is outside 0..127"),
     "empty ds": (lambda k: nl.ds(0, 0), Value, "nl.ds: size 0"),
     "ds without size": (lambda k: nl.ds(0), Type, "nl.ds: argument size is missing"),
     "reshape to other sizes": (lambda k: k.t.reshape((128, 65)), Value, "reshape: the new shape has 8320 elements, the old 8192"),
     "reshape of partitions": (lambda k: k.t.reshape((64, 128)), Value, "dimension 0 (partitions) must stay 128, not 64"),
-    "reshape of a strided view": (lambda k: k.t[:, ::2].reshape((128, 4, 8)) and k.t[:, 0:32].reshape((128, 4, 8)) and k.h.permute((1, 0)).reshape((8192,)), Value, "without a copy"),
+    "reshape of a strided view": (
+        lambda k: k.t[:, ::2].reshape((128, 4, 8)) and k.t[:, 0:32].reshape((128, 4, 8)) and k.h.permute((1, 0)).reshape((8192,)),
+        Value,
+        "without a copy",
+    ),
     "permute twice the same": (lambda k: k.h.permute((0, 0)), Value, "permute: the dimensions are not an order of 0..1"),
     "broadcast of a size": (lambda k: k.t.broadcast(1, 128), Value, "broadcast: dimension 1 has size 64, not 1"),
     "view of an odd size": (lambda k: k.t[:, 0:1].view(nl.uint8)[:, 0:3].view(nl.uint16), Value, "is not a multiple of 2 bytes"),
@@ -129,36 +196,92 @@ WRONG = {
     "ap pair of three": (lambda k: k.h.ap([[64, 128, 1]]), Value, "3 dimensions, at most 2"),
     "ap with count 0": (lambda k: k.h.ap([[64, 0]]), Value, "a count of at least 1"),
     "ap across partitions": (lambda k: k.t.ap([[60, 128], [1, 4]]), Value, "partition stride 60 is not a multiple of 64"),
-    "ap with two indices": (lambda k: k.h.ap([[64, 128], [1, 64]], scalar_offset=k.reg, vector_offset=k.index), Value, "exclude each other"),
-    "vector index on chip": (lambda k: k.t.ap([[64, 128], [1, 64]], vector_offset=k.index), Value, "a vector of indices needs a tensor in HBM"),
+    "ap with two indices": (
+        lambda k: k.h.ap([[64, 128], [1, 64]], scalar_offset=k.reg, vector_offset=k.index),
+        Value,
+        "exclude each other",
+    ),
+    "vector index on chip": (
+        lambda k: k.t.ap([[64, 128], [1, 64]], vector_offset=k.index),
+        Value,
+        "a vector of indices needs a tensor in HBM",
+    ),
     "vector index of floats": (lambda k: k.h.ap([[64, 128], [1, 64]], vector_offset=k.c), Value, "indices must be integers"),
-    "vector index too short": (lambda k: k.h.ap([[64, 128], [1, 64]], vector_offset=k.index[0:64]), Value, "64 indices for 128 steps"),
-    "vector index of another dimension": (lambda k: k.h.ap([[64, 128], [1, 64]], vector_offset=k.index, indirect_dim=1), Value, "vector_offset needs indirect_dim 0"),
-    "scalar index that is a tile": (lambda k: k.h.ap([[64, 128], [1, 64]], scalar_offset=k.index), Value, "a scalar index must be one integer"),
-    "register as ap offset": (lambda k: k.h.ap([[64, 1], [1, 4]], offset=k.reg + k.index if False else k.c), Type, "offset is vtrn.NkiTensor, not an integer"),
+    "vector index too short": (
+        lambda k: k.h.ap([[64, 128], [1, 64]], vector_offset=k.index[0:64]),
+        Value,
+        "64 indices for 128 steps",
+    ),
+    "vector index of another dimension": (
+        lambda k: k.h.ap([[64, 128], [1, 64]], vector_offset=k.index, indirect_dim=1),
+        Value,
+        "vector_offset needs indirect_dim 0",
+    ),
+    "scalar index that is a tile": (
+        lambda k: k.h.ap([[64, 128], [1, 64]], scalar_offset=k.index),
+        Value,
+        "a scalar index must be one integer",
+    ),
+    "register as ap offset": (
+        lambda k: k.h.ap([[64, 1], [1, 4]], offset=k.reg + k.index if False else k.c),
+        Type,
+        "offset is vtrn.NkiTensor, not an integer",
+    ),
     "select beyond the end": (lambda k: k.h.select(0, 128), Value, "select: index 128 is outside 0..127"),
     "slice beyond the end": (lambda k: k.t.slice(1, 60, 70), Value, "0 <= start < end <= 64"),
     "dimension that is not there": (lambda k: k.t.expand_dim(9), Value, "expand_dim: no place 9"),
-    "access beyond the tensor": (lambda k: nisa.dma_copy(k.t, k.h.ap([[64, 128], [1, 64]], offset=64)), Invalid, "nisa.dma_copy: src"),
-    "access beyond the partition": (lambda k: nisa.tensor_copy(k.t, k.u.ap([[64, 128], [1, 64]], offset=8)), Invalid, "nisa.tensor_copy: src"),
+    "access beyond the tensor": (
+        lambda k: nisa.dma_copy(k.t, k.h.ap([[64, 128], [1, 64]], offset=64)),
+        Invalid,
+        "nisa.dma_copy: src",
+    ),
+    "access beyond the partition": (
+        lambda k: nisa.tensor_copy(k.t, k.u.ap([[64, 128], [1, 64]], offset=8)),
+        Invalid,
+        "nisa.tensor_copy: src",
+    ),
     "squeeze of a size": (lambda k: k.h.reshape((2, 64, 64)).squeeze_dim(0), Value, "squeeze_dim: dimension 0 has size 2, not 1"),
-    "rearrange with a size that does not divide": (lambda k: k.t.rearrange(("p", ("a", "b")), ("p", "b", "a"), {"a": 5}), Value, "rearrange: 64 elements do not divide by 5"),
+    "rearrange with a size that does not divide": (
+        lambda k: k.t.rearrange(("p", ("a", "b")), ("p", "b", "a"), {"a": 5}),
+        Value,
+        "rearrange: 64 elements do not divide by 5",
+    ),
     # functions, loops, registers
     "two numbers": (lambda k: nl.add(1, 2), Type, "nl.add: two numbers"),
     "list for a tile in nl": (lambda k: nl.exp([1, 2]), Type, "nl.exp: list is not a tile"),
-    "shapes that do not broadcast": (lambda k: nl.add(k.t, k.t[:, 0:32]), Value, "nl.add: shapes (128, 64) and (128, 32) do not broadcast"),
+    "shapes that do not broadcast": (
+        lambda k: nl.add(k.t, k.t[:, 0:32]),
+        Value,
+        "nl.add: shapes (128, 64) and (128, 32) do not broadcast",
+    ),
     "reduction over partitions": (lambda k: nl.sum(k.t, 0), Value, "nl.sum: axis 0"),
     "program_id of another axis": (lambda k: nl.program_id(1), Value, "nl.program_id: axis 1"),
     "loop step 0": (lambda k: nl.fori_loop(0, 4, lambda i: None, step=0), Value, "nl.fori_loop: step 0"),
-    "loop bound of floats": (lambda k: nl.fori_loop(0, 4.5, lambda i: None), Type, "nl.fori_loop: the bounds must be integers or registers"),
+    "loop bound of floats": (
+        lambda k: nl.fori_loop(0, 4.5, lambda i: None),
+        Type,
+        "nl.fori_loop: the bounds must be integers or registers",
+    ),
     "dynamic step": (lambda k: list(nl.dynamic_range(0, 4, k.reg)), Value, "nl.dynamic_range: step"),
-    "while body without a register": (lambda k: nl.while_loop(k.reg, lambda r: None), Type, "nl.while_loop: the body returned NoneType"),
+    "while body without a register": (
+        lambda k: nl.while_loop(k.reg, lambda r: None),
+        Type,
+        "nl.while_loop: the body returned NoneType",
+    ),
     "register from a float": (lambda k: nisa.register_alloc(2.5), Type, "nisa.register_alloc: x is float"),
     "register with a tile": (lambda k: k.reg + k.t, TypeError, "unsupported operand"),
     "register index beyond the tensor": (lambda k: k.t[:, nl.ds(k.reg, 65)], Index, "size 65 > 64"),
     "constant of 64 bits": (lambda k: nl.shared_constant(np.zeros((2, 2))), Type, "nl.shared_constant: dtype float64"),
-    "depends_on a number": (lambda k: nisa.memset(k.t, 0.0).depends_on(3), Type, "depends_on: int is not what a nisa function returned"),
-    "depends_on a later one": (lambda k: (lambda a, b: a.depends_on(b))(nisa.memset(k.t, 0.0), nisa.memset(k.t, 0.0)), Invalid, "the producer comes after the consumer"),
+    "depends_on a number": (
+        lambda k: nisa.memset(k.t, 0.0).depends_on(3),
+        Type,
+        "depends_on: int is not what a nisa function returned",
+    ),
+    "depends_on a later one": (
+        lambda k: (lambda a, b: a.depends_on(b))(nisa.memset(k.t, 0.0), nisa.memset(k.t, 0.0)),
+        Invalid,
+        "the producer comes after the consumer",
+    ),
 }
 WHERE = re.compile(r"^test_errors\.py:\d+ ")
 
@@ -209,7 +332,12 @@ def test_a_run_that_failed_takes_no_more_instructions():
 
 
 def test_calls_outside_a_kernel():
-    for call in (lambda: nl.ndarray((4, 4), nl.float32), lambda: nisa.register_alloc(), lambda: nl.program_id(), lambda: nisa.memset(None, 0)):
+    for call in (
+        lambda: nl.ndarray((4, 4), nl.float32),
+        lambda: nisa.register_alloc(),
+        lambda: nl.program_id(),
+        lambda: nisa.memset(None, 0),
+    ):
         with pytest.raises(vtrn.VtrnError, match="works only inside a kernel that runs"):
             call()
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from helpers import load, run
-
 import vtrn
 import vtrn.nki.language as nl
+from helpers import load, run
 
 
 def random_item(rng, size, allow_int=True):
@@ -125,5 +124,7 @@ def test_wrong_indices_say_what_is_wrong(index, words):
 
 
 def test_ds_out_of_range_names_the_range():
-    with pytest.raises(vtrn.NkiIndexError, match=r"test_index.py:\d+ index: dimension 1: nl.ds\(6, 4\) is outside 0..7.*x \(4, 8\)"):
+    with pytest.raises(
+        vtrn.NkiIndexError, match=r"test_index.py:\d+ index: dimension 1: nl.ds\(6, 4\) is outside 0..7.*x \(4, 8\)"
+    ):
         run(lambda x: x[:, nl.ds(6, 4)], np.zeros((4, 8), np.float32))

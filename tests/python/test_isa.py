@@ -5,11 +5,10 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import load, on_tiles, random_array, run, save, tile
-
 import vtrn
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl
+from helpers import load, on_tiles, random_array, run, save, tile
 
 X = random_array(1, 64, 48)
 Y = random_array(2, 64, 48)
@@ -125,8 +124,17 @@ def load_copy(x):
 
 
 @covers("tensor_tensor")
-@pytest.mark.parametrize("op, function", [(nl.add, np.add), (nl.subtract, np.subtract), (nl.multiply, np.multiply),
-                                          (nl.maximum, np.maximum), (np.minimum, np.minimum), ("greater", np.greater)])
+@pytest.mark.parametrize(
+    "op, function",
+    [
+        (nl.add, np.add),
+        (nl.subtract, np.subtract),
+        (nl.multiply, np.multiply),
+        (nl.maximum, np.maximum),
+        (np.minimum, np.minimum),
+        ("greater", np.greater),
+    ],
+)
 def test_tensor_tensor(op, function):
     def body(x, y):
         out = tile(x.shape)
@@ -164,10 +172,19 @@ def test_scalar_tensor_tensor_and_reciprocal():
 
 
 @covers("activation")
-@pytest.mark.parametrize("op, function", [(nl.exp, np.exp), (nl.tanh, np.tanh), (nl.sigmoid, lambda x: 1 / (1 + np.exp(-x))),
-                                          (nl.square, np.square), (nl.relu, lambda x: np.maximum(x, 0)),
-                                          (nl.gelu, lambda x: x / 2 * (1 + erf(x / math.sqrt(2)))), (nl.copy, lambda x: x),
-                                          (nl.silu, lambda x: x / (1 + np.exp(-x)))])
+@pytest.mark.parametrize(
+    "op, function",
+    [
+        (nl.exp, np.exp),
+        (nl.tanh, np.tanh),
+        (nl.sigmoid, lambda x: 1 / (1 + np.exp(-x))),
+        (nl.square, np.square),
+        (nl.relu, lambda x: np.maximum(x, 0)),
+        (nl.gelu, lambda x: x / 2 * (1 + erf(x / math.sqrt(2)))),
+        (nl.copy, lambda x: x),
+        (nl.silu, lambda x: x / (1 + np.exp(-x))),
+    ],
+)
 def test_activation_with_scale_and_bias(op, function):
     def body(x, column):
         out = tile(x.shape)
@@ -243,8 +260,16 @@ def test_selections():
 
     def body(x, m, lo, hi):
         inside, largest, chosen = tile(x.shape), tile((64, 1)), tile(x.shape)
-        nisa.range_select(inside, on_true_tile=x, comp_op0=nl.greater_equal, comp_op1=nl.less, bound0=lo, bound1=hi,
-                          reduce_res=largest, reduce_op=nl.maximum)
+        nisa.range_select(
+            inside,
+            on_true_tile=x,
+            comp_op0=nl.greater_equal,
+            comp_op1=nl.less,
+            bound0=lo,
+            bound1=hi,
+            reduce_res=largest,
+            reduce_op=nl.maximum,
+        )
         nisa.select_reduce(chosen, m, x, -3.0)
         return inside, largest, chosen
 
@@ -438,6 +463,20 @@ def test_dma_copies_gathers_and_scatters():
     out, spread = run(kernel, X, rows)
     assert np.array_equal(out[[0, 1, 3]], X[[3, 0, 2]]) and (out[2] == 0).all()
     assert np.array_equal(spread[[3, 0, 2]], X[[3, 0, 2]]) and (spread[4:] == 0).all()
+
+
+@pytest.mark.parametrize("mode", [nisa.dge_mode.none, "none", 3])
+def test_enum_members_may_be_given_by_name_and_number(mode):
+    def kernel(x):
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(out, x, dge_mode=mode)
+        return out
+
+    assert np.array_equal(run(kernel, X), X) and "dge_mode=none" in vtrn.trace(kernel, X).text()
+
+
+def test_generations_are_ordered():
+    assert nisa.nc_version.gen2 < nisa.nc_version.gen3 <= nisa.nc_version(3) and nisa.nc_version.gen4.name == "gen4"
 
 
 @covers("dma_transpose", "dma_compute")

@@ -5,11 +5,10 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import TARGETS, load, on_tiles, random_array, run, save, tile
-
 import vtrn
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl
+from helpers import TARGETS, load, on_tiles, random_array, run, save
 
 X = random_array(1, 32, 24)
 Y = random_array(2, 32, 24)
@@ -22,18 +21,33 @@ def close(result, reference, rtol=3e-6, atol=3e-6):
 
 
 UNARY = {
-    "exp": (X, np.exp), "log": (POSITIVE, np.log), "sqrt": (POSITIVE, np.sqrt), "rsqrt": (POSITIVE, lambda x: 1 / np.sqrt(x)),
-    "tanh": (X, np.tanh), "sigmoid": (X, lambda x: 1 / (1 + np.exp(-x))), "relu": (X, lambda x: np.maximum(x, 0)),
-    "silu": (X, lambda x: x / (1 + np.exp(-x))), "softplus": (X, lambda x: np.log1p(np.exp(x))),
-    "mish": (X, lambda x: x * np.tanh(np.log1p(np.exp(x)))), "erf": (X, np.vectorize(math.erf)),
+    "exp": (X, np.exp),
+    "log": (POSITIVE, np.log),
+    "sqrt": (POSITIVE, np.sqrt),
+    "rsqrt": (POSITIVE, lambda x: 1 / np.sqrt(x)),
+    "tanh": (X, np.tanh),
+    "sigmoid": (X, lambda x: 1 / (1 + np.exp(-x))),
+    "relu": (X, lambda x: np.maximum(x, 0)),
+    "silu": (X, lambda x: x / (1 + np.exp(-x))),
+    "softplus": (X, lambda x: np.log1p(np.exp(x))),
+    "mish": (X, lambda x: x * np.tanh(np.log1p(np.exp(x)))),
+    "erf": (X, np.vectorize(math.erf)),
     "gelu": (X, lambda x: x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))),
     "gelu_apprx_tanh": (X, lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))),
     "gelu_apprx_sigmoid": (X, lambda x: x / (1 + np.exp(-1.702 * x))),
     "erf_dx": (X, lambda x: 2 / math.sqrt(math.pi) * np.exp(-x * x)),
-    "reciprocal": (POSITIVE, lambda x: 1 / x), "copy": (X, lambda x: x), "abs": (X, np.abs), "square": (X, np.square),
-    "sign": (X, np.sign), "negative": (X, np.negative), "arctan": (X, np.arctan),
-    "ceil": (LARGE, np.ceil), "floor": (LARGE, np.floor), "trunc": (LARGE, np.trunc),
-    "sin": (LARGE, np.sin), "cos": (LARGE, np.cos),
+    "reciprocal": (POSITIVE, lambda x: 1 / x),
+    "copy": (X, lambda x: x),
+    "abs": (X, np.abs),
+    "square": (X, np.square),
+    "sign": (X, np.sign),
+    "negative": (X, np.negative),
+    "arctan": (X, np.arctan),
+    "ceil": (LARGE, np.ceil),
+    "floor": (LARGE, np.floor),
+    "trunc": (LARGE, np.trunc),
+    "sin": (LARGE, np.sin),
+    "cos": (LARGE, np.cos),
 }
 
 
@@ -57,8 +71,16 @@ def test_rounding_functions_keep_what_has_no_fraction_and_what_is_not_a_number()
 
 
 BINARY = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
-    "equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal, "greater": np.greater,
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "greater": np.greater,
     "greater_equal": np.greater_equal,
 }
 
@@ -73,7 +95,7 @@ def test_binary_functions_on_tiles_numbers_and_columns(name):
     got = on_tiles(body, X, Y, Y[:, :1], Y[:1])
     half = np.float32(0.5)
     want = [function(X, Y), function(X, half), function(half, X), function(X, Y[:, :1]), function(Y[:, :1], X), function(X, Y[:1])]
-    for a, b in zip(got, want):
+    for a, b in zip(got, want, strict=True):
         assert np.array_equal(a, b.astype(np.float32))
 
 
@@ -81,10 +103,17 @@ def test_integer_functions():
     a, b = (np.random.default_rng(s).integers(0, 256, (16, 8)).astype(np.int32) for s in (1, 2))
 
     def body(x, y):
-        return (nl.bitwise_and(x, y), nl.bitwise_or(x, 7), nl.bitwise_xor(x, y), nl.left_shift(x, 3), nl.right_shift(x, 2), nl.invert(x))
+        return (
+            nl.bitwise_and(x, y),
+            nl.bitwise_or(x, 7),
+            nl.bitwise_xor(x, y),
+            nl.left_shift(x, 3),
+            nl.right_shift(x, 2),
+            nl.invert(x),
+        )
 
     want = (a & b, a | 7, a ^ b, a << 3, a >> 2, ~a)
-    for got, reference in zip(on_tiles(body, a, b), want):
+    for got, reference in zip(on_tiles(body, a, b), want, strict=True):
         assert np.array_equal(got, reference)
 
 
@@ -95,14 +124,16 @@ def test_logical_functions_and_power():
         return nl.logical_and(x, y), nl.logical_or(x, y), nl.logical_xor(x, y), nl.logical_not(x), nl.power(base, y)
 
     got = on_tiles(body, a, b, POSITIVE)
-    for result, reference in zip(got, (a * b, np.maximum(a, b), (a != b), 1 - a)):
+    for result, reference in zip(got[:4], (a * b, np.maximum(a, b), (a != b), 1 - a), strict=True):
         assert np.array_equal(result, reference.astype(np.float32))
     close(got[4], POSITIVE**b)
 
 
 def test_v4_magnitude_functions():
     larger, smaller = on_tiles(lambda x, y: (nl.abs_max(x, y), nl.abs_min(x, y)), X, Y, target="trn3")
-    assert np.array_equal(larger, np.where(np.abs(X) > np.abs(Y), X, Y)) and np.array_equal(smaller, np.where(np.abs(X) < np.abs(Y), X, Y))
+    assert np.array_equal(larger, np.where(np.abs(X) > np.abs(Y), X, Y)) and np.array_equal(
+        smaller, np.where(np.abs(X) < np.abs(Y), X, Y)
+    )
     with pytest.raises(vtrn.NkiValidationError, match="abs_max needs NeuronCore v4"):
         on_tiles(nl.abs_max, X, Y)
 
@@ -112,13 +143,28 @@ def test_reductions_over_trailing_dimensions():
 
     def body(x):
         t = x.reshape((32, 4, 6))
-        return (nl.sum(t, 2), nl.sum(t, [1, 2], keepdims=True), nl.max(t, axis=-1), nl.min(t, axis=(1, 2)), nl.mean(t, [1, 2]),
-                nl.prod(x, 1), nl.var(x, 1), nl.sum(x, axis=1, dtype=nl.bfloat16))
+        return (
+            nl.sum(t, 2),
+            nl.sum(t, [1, 2], keepdims=True),
+            nl.max(t, axis=-1),
+            nl.min(t, axis=(1, 2)),
+            nl.mean(t, [1, 2]),
+            nl.prod(x, 1),
+            nl.var(x, 1),
+            nl.sum(x, axis=1, dtype=nl.bfloat16),
+        )
 
     got = on_tiles(body, X)
-    want = (cube.sum(2), cube.sum((1, 2), keepdims=True), cube.max(2), cube.min((1, 2))[:, None], cube.mean((1, 2))[:, None],
-            X.prod(1)[:, None], X.var(1)[:, None])
-    for result, reference in zip(got, want):
+    want = (
+        cube.sum(2),
+        cube.sum((1, 2), keepdims=True),
+        cube.max(2),
+        cube.min((1, 2))[:, None],
+        cube.mean((1, 2))[:, None],
+        X.prod(1)[:, None],
+        X.var(1)[:, None],
+    )
+    for result, reference in zip(got[:7], want, strict=True):
         assert result.shape == reference.shape
         close(result, reference, 1e-5, 1e-5)
     assert got[7].dtype == ml_dtypes.bfloat16
@@ -206,9 +252,16 @@ def test_made_tensors():
     def kernel(x):
         t = load(x)
         assert nl.empty_like(t).shape == t.shape and nl.empty_like(t, dtype=nl.int8, buffer=nl.psum).buffer == nl.psum
-        return (save(nl.zeros((4, 5), nl.float32)), save(nl.ones((4, 5), nl.int16)), save(nl.full((4, 5), 2.5, nl.bfloat16)),
-                save(nl.zeros_like(t)), nl.full((3, 4, 5), 7, nl.int32, buffer=nl.shared_hbm), save(nl.shared_identity_matrix(8)),
-                save(nl.shared_identity_matrix(16, dtype=nl.float32)), save(nl.zeros((4, 5), nl.float32, buffer=nl.psum)))
+        return (
+            save(nl.zeros((4, 5), nl.float32)),
+            save(nl.ones((4, 5), nl.int16)),
+            save(nl.full((4, 5), 2.5, nl.bfloat16)),
+            save(nl.zeros_like(t)),
+            nl.full((3, 4, 5), 7, nl.int32, buffer=nl.shared_hbm),
+            save(nl.shared_identity_matrix(8)),
+            save(nl.shared_identity_matrix(16, dtype=nl.float32)),
+            save(nl.zeros((4, 5), nl.float32, buffer=nl.psum)),
+        )
 
     zeros, ones, halves, like, hbm, eye8, eye16, psum = run(kernel, X)
     assert (zeros == 0).all() and (ones == 1).all() and (halves == 2.5).all() and like.shape == X.shape and (like == 0).all()
@@ -245,8 +298,20 @@ def test_sizes_of_the_target(target):
     seen = {}
 
     def kernel(x):
-        names = ("pmax", "psum_fmax", "psum_bank_fmax", "psum_bank_fmax_bytes", "psum_num_banks", "gemm_stationary_fmax",
-                 "gemm_moving_fmax", "bn_stats_fmax", "sbuf_size_bytes", "sbuf_fmax_bytes", "sbuf_fmax", "total_available_sbuf_size")
+        names = (
+            "pmax",
+            "psum_fmax",
+            "psum_bank_fmax",
+            "psum_bank_fmax_bytes",
+            "psum_num_banks",
+            "gemm_stationary_fmax",
+            "gemm_moving_fmax",
+            "bn_stats_fmax",
+            "sbuf_size_bytes",
+            "sbuf_fmax_bytes",
+            "sbuf_fmax",
+            "total_available_sbuf_size",
+        )
         seen.update({name: getattr(nl.tile_size, name) for name in names}, version=nisa.get_nc_version())
 
     run(kernel, X, target=target)

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from helpers import load, run, save, tile
-
 import vtrn
 import vtrn.nki as nki
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl
+from helpers import load, run, save, tile
 
 X = np.arange(64 * 8, dtype=np.float32).reshape(64, 8)
 

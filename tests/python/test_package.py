@@ -10,7 +10,6 @@ import types
 
 import numpy as np
 import pytest
-
 import vtrn
 import vtrn.nki as nki
 import vtrn.nki.language as nl
@@ -41,10 +40,19 @@ def test_nki_objects_are_built_from_their_annotations():
     a = Derived(4, name="y")
     assert (a.size, a.mode, a.name, a.total, a.helper()) == (4, Mode.FAST, "y", 8, 3) and isinstance(a, nl.NKIObject)
     assert nl.NKIObject(anything=1).anything == 1
-    for call, words in ((lambda: Derived(), "size is missing"), (lambda: Derived(1, size=2), "given twice"), (lambda: Derived(1, wrong=2), "no field wrong"),
-                        (lambda: Base(1, 2, 3), "takes 2 arguments")):
+    for call, words in (
+        (lambda: Derived(1, size=2), "given twice"),
+        (lambda: Derived(1, wrong=2), "no field wrong"),
+        (lambda: Base(1, 2, 3), "takes 2 arguments"),
+    ):
         with pytest.raises(TypeError, match=words):
             call()
+
+    unset = Base(mode=Mode.FAST)  # a field without a value is set later, or never
+    with pytest.raises(AttributeError, match="size"):
+        unset.size
+    unset.size = 3
+    assert unset.size == 3
 
     @dataclasses.dataclass(frozen=True)
     class Frozen(nl.NKIObject):
@@ -67,7 +75,15 @@ def test_modules_and_names_of_the_reference_exist():
 
     path = os.environ.get("VTRN_NKI_SIGNATURES")
     if not path:
-        names = ["language.ndarray", "isa.nc_matmul", "isa.VirtualRegister", "language.NkiTensor", "collectives.all_reduce", "jit", "simulate"]
+        names = [
+            "language.ndarray",
+            "isa.nc_matmul",
+            "isa.VirtualRegister",
+            "language.NkiTensor",
+            "collectives.all_reduce",
+            "jit",
+            "simulate",
+        ]
     else:
         with open(path, encoding="utf-8") as file:
             names = [n.removeprefix("nki.") for n in json.load(file)["nki_0.6"] if n.count(".") < 3]
@@ -140,7 +156,9 @@ SCRIPT = """
 
 def vtrn_module(*arguments, cwd):
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
-    return subprocess.run([sys.executable, "-m", "vtrn", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "vtrn", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def test_scripts_and_modules_run_unmodified(tmp_path):

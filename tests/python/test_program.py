@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from helpers import load, random_array, run, save, tile
-
 import vtrn
 import vtrn.nki as nki
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl
+from helpers import load, random_array, run, save, tile
 
 
 @nki.jit

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers import load, run, tile
-
 import vtrn
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl
+from helpers import load, run, tile
 
 DATA = np.arange(32, dtype=np.float32).reshape(1, 32)
 
@@ -63,7 +62,8 @@ def test_fori_loop_is_traced_once_and_replayable():
         def body(i):
             calls.append(i)
             copy_through(
-                out.ap([[1, 1], [1, 1]], scalar_offset=i, indirect_dim=1), data.ap([[1, 1], [1, 1]], scalar_offset=i, indirect_dim=1)
+                out.ap([[1, 1], [1, 1]], scalar_offset=i, indirect_dim=1),
+                data.ap([[1, 1], [1, 1]], scalar_offset=i, indirect_dim=1),
             )
 
         nl.fori_loop(0, upper, body)
@@ -189,7 +189,7 @@ def load_one():
 def test_device_loops_in_no_reorder_are_refused():
     def kernel(x):
         with nl.no_reorder():
-            for i in nl.affine_range(2):
+            for _ in nl.affine_range(2):
                 tile((1, 1))
             nl.fori_loop(0, 2, lambda i: None)
 

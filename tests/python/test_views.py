@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers import load, run
-
 import vtrn
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl
+from helpers import load, run
 
 ARRAY = np.arange(8 * 4 * 6, dtype=np.float32).reshape(8, 4, 6)
 
@@ -89,7 +88,10 @@ def test_ap_is_relative_to_the_allocation_and_keeps_the_views_offset():
             view = x.ap(pattern, offset=offset) if offset is not None else x.ap(pattern)
             same(view, want(offset or 0, pattern))
         same(x[2, 1:].ap([[6, 2], [1, 6]], offset=3), want(2 * 24 + 6 + 3, [[6, 2], [1, 6]]))
-        same(x.ap([[48, 8], [1, 4]], dtype=nl.uint16, offset=4), flat.view(np.uint16)[4 + np.add.outer(np.arange(8) * 48, np.arange(4))])
+        same(
+            x.ap([[48, 8], [1, 4]], dtype=nl.uint16, offset=4),
+            flat.view(np.uint16)[4 + np.add.outer(np.arange(8) * 48, np.arange(4))],
+        )
         t = load(x)
         same(t.ap([[24, 4], [6, 2], [1, 3]], offset=2 * 24 + 1), want(49, [[24, 4], [6, 2], [1, 3]]))
         assert t[1:3].get_pattern() == [[24, 2], [6, 4], [1, 6]]

@@ -19,17 +19,17 @@ float4_e2m1fn_x4 = npdtypes.float4_e2m1fn_x4
 _SYNONYMS = {"float8e4": float8_e4m3, "float8e5": float8_e5m2, "tfloat32": np.dtype(np.float32), "bool_": np.dtype(bool)}
 
 
-def dtype(value):
+def _numpy_dtype(value):
     """The NumPy dtype of a dtype, a type or an NKI dtype name."""
     if isinstance(value, str) and value in _SYNONYMS:
         return _SYNONYMS[value]
     return np.dtype(value)
 
 
-def static_cast(array, to):
+def static_cast(array, dtype):
     """Converts values; to or from a packed MX dtype the last axis shrinks or grows by 4."""
     array = np.asarray(array)
-    to = dtype(to)
+    to = _numpy_dtype(dtype)
     if npdtypes.is_packed(array.dtype):
         array = npdtypes.unpack(array)
     if npdtypes.is_packed(to):
@@ -38,18 +38,21 @@ def static_cast(array, to):
 
 
 def sizeinbytes(value):
-    return dtype(value).itemsize
+    return _numpy_dtype(value).itemsize
 
 
 def is_float_type(value):
-    kind = dtype(value)
+    kind = _numpy_dtype(value)
     return kind.kind == "f" or kind in (bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2)
+
+
+dtype = _numpy_dtype
 
 
 class finfo:
     """Limits of a floating dtype, with its NumPy dtype as ``.dtype``."""
 
     def __init__(self, value):
-        self.dtype = dtype(value)
+        self.dtype = _numpy_dtype(value)
         info = ml_dtypes.finfo(self.dtype)
         self.min, self.max, self.eps, self.tiny = info.min, info.max, info.eps, info.tiny

@@ -5,6 +5,7 @@ Each entry says why it is needed. Nothing here changes what a kernel computes: k
 
 import builtins
 import enum
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -28,6 +29,12 @@ UNUSED_CLIENTS = (
 
 # The checkout's files that do not parse as published: (end of path, reason). The loader cuts the offending lines.
 BROKEN_SOURCES = (("nkilib/core/mlp/mlp.py", "a docstring's tail is repeated after the docstring's end"),)
+
+# What the harness appends to the name of an input that an output aliases.
+ALIAS_SUFFIX = ".must_alias_input"
+
+# Packages that a test imports by a name that the checkout no longer has: (name, where its modules are).
+MOVED_PACKAGES = (("nkilib.experimental.subkernels", "nkilib.experimental.collectives"),)
 
 
 class _ClientModule(types.ModuleType):
@@ -55,6 +62,27 @@ class _ClientFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module):
         module.__path__ = []
+
+
+class _MovedFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds modules of a package of :data:`MOVED_PACKAGES` where they live now; one module under both names."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        for old, new in MOVED_PACKAGES:
+            parent, found, rest = fullname.partition(old)
+            if not found or rest[:1] not in ("", "."):
+                continue
+            if not rest and importlib.machinery.PathFinder.find_spec(fullname, path) is not None:
+                continue  # the checkout has the package
+            if importlib.util.find_spec(parent + new + rest) is not None:
+                return importlib.machinery.ModuleSpec(fullname, self, origin=parent + new + rest, is_package=not rest)
+        return None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        sys.modules[module.__name__] = importlib.import_module(module.__spec__.origin)
 
 
 class _RepairingLoader(importlib.machinery.SourceFileLoader):
@@ -135,6 +163,7 @@ def install(checkout_root: str) -> None:
     if absent:
         sys.meta_path.append(_ClientFinder(absent))
     sys.meta_path.insert(0, _RepairFinder())
+    sys.meta_path.insert(0, _MovedFinder())
 
     from vtrn.nkilib import neuron_dtypes
 
@@ -149,6 +178,7 @@ def install(checkout_root: str) -> None:
 def _install_simulator():
     """``nki_cpu_simulator``: the package that the harness's CPU mode imports, here vtrn's nki under that name."""
     import vtrn
+    from vtrn.nkilib import frontend
 
     vtrn.install_nki()
     nki = sys.modules["nki"]
@@ -160,6 +190,7 @@ def _install_simulator():
     dtypes = importlib.import_module("nki.dtype")
     sys.modules["nki_cpu_simulator.nki.language.dtypes"] = dtypes
     nki.language.dtypes = dtypes
+    sys.modules["nki.compiler.frontend"] = nki.compiler.frontend = frontend
     builtin = _module("nki_cpu_simulator.nki.builtin")
     nki.builtin = builtin
     builtins.builtin = builtin
@@ -193,3 +224,26 @@ def finish(checkout_root: str) -> None:
     if not hasattr(orchestrator, "_compiled_kernel"):
         orchestrator._compiled_kernel = None  # read after a CPU run, set only by a hardware compile
     builtins.Platforms = importlib.import_module("test.utils.common_dataclasses").Platforms  # test_qkv_tkg forgets it
+    framework = importlib.import_module("test.utils.unit_test_framework").UnitTestFramework
+    framework.__init__ = _with_plain_names(framework.__init__)
+
+
+class _Inputs(dict):
+    """Kernel inputs by key; an input that an output aliases is found by its plain name too."""
+
+    def __missing__(self, name):
+        if name.endswith(ALIAS_SUFFIX) or name + ALIAS_SUFFIX not in self:
+            raise KeyError(name)
+        return self[name + ALIAS_SUFFIX]
+
+
+def _with_plain_names(initialise):
+    """``output_tensor_descriptor`` gets :class:`_Inputs`: a test of gen_mask_tkg asks for an aliased input without suffix."""
+
+    @functools.wraps(initialise)
+    def wrapper(self, *args, **kwargs):
+        initialise(self, *args, **kwargs)
+        descriptor = self.output_tensor_descriptor
+        self.output_tensor_descriptor = lambda inputs: descriptor(_Inputs(inputs))
+
+    return wrapper

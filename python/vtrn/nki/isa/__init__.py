@@ -4,8 +4,8 @@ import inspect as _inspect
 
 from vtrn import _vtrn
 from vtrn._vtrn import (
-    NkiInstruction,
     NkiIndexError,
+    NkiInstruction,
     NkiTypeError,
     NkiValidationError,
     NkiValueError,

@@ -19,7 +19,7 @@ dge_mode = _enum_of("dge_mode", "Who makes DMA descriptors.")
 oob_mode = _enum_of("oob_mode", "What an index outside its tensor does.")
 matmul_perf_mode = _enum_of("matmul_perf_mode", "Performance mode of a matmul.", str)
 dma_engine = _enum_of("dma_engine", "The DMA engine of a sendrecv.")
-nc_version = _enum.Enum("nc_version", [("gen2", 2), ("gen3", 3), ("gen4", 4)], module=__name__)
+nc_version = _enum.IntEnum("nc_version", [("gen2", 2), ("gen3", 3), ("gen4", 4)], module=__name__)
 nc_version.__doc__ = "NeuronCore generation: gen2 trn1 and inf2, gen3 trn2, gen4 trn3."
 
 __all__ = ["dge_mode", "dma_engine", "engine", "matmul_perf_mode", "nc_version", "oob_mode", "reduce_cmd"]

@@ -1,4 +1,5 @@
 """nki.language: tensors, dtypes, loops, and functions on tiles."""
+# ruff: noqa: F401 - names are imported to be found here
 
 import sys as _sys
 
@@ -58,7 +59,6 @@ from vtrn.nki.language.memory import (
 from vtrn.nki.language.objects import NKIObject
 from vtrn.nki.language.tiles import (
     MemoryRegion,
-    _TileSize as _TileSize,
     hbm,
     is_hbm,
     is_on_chip,
@@ -69,6 +69,9 @@ from vtrn.nki.language.tiles import (
     sbuf,
     shared_hbm,
     tile_size,
+)
+from vtrn.nki.language.tiles import (
+    _TileSize as _TileSize,
 )
 
 DType = str

@@ -36,9 +36,9 @@ def _match(what, x, y):
         return x, y
     if x.ndim != y.ndim:
         raise _vtrn.NkiValueError(f"nl.{what}: shapes {x.shape} and {y.shape} have different ranks")
-    shape = tuple(b if a == 1 else a for a, b in zip(x.shape, y.shape))
+    shape = tuple(b if a == 1 else a for a, b in zip(x.shape, y.shape, strict=True))
     for side in (x, y):
-        if any(size not in (1, wanted) for size, wanted in zip(side.shape, shape)):
+        if any(size not in (1, wanted) for size, wanted in zip(side.shape, shape, strict=True)):
             raise _vtrn.NkiValueError(f"nl.{what}: shapes {x.shape} and {y.shape} do not broadcast")
     return _stretched(x, shape), _stretched(y, shape)
 
@@ -164,7 +164,9 @@ def cos(x, dtype=None):
 
 def tan(x, dtype=None):
     """sin / cos."""
-    return _binary("multiply", _sine("tan", x, 0.0, "float32"), reciprocal(_sine("tan", x, math.pi / 2, "float32")), dtype or x.dtype)
+    return _binary(
+        "multiply", _sine("tan", x, 0.0, "float32"), reciprocal(_sine("tan", x, math.pi / 2, "float32")), dtype or x.dtype
+    )
 
 
 def _rounded(name, x, compare, change, dtype):
