@@ -63,6 +63,17 @@ def test_nki_objects_are_built_from_their_annotations():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Frozen(1).a = 2
 
+    @dataclasses.dataclass
+    class Bare(nl.NKIObject):
+        count = None  # a field without an annotation
+
+    assert (Bare().count, Bare(count=3).count, Bare.count) == (None, 3, None)
+    partly = Frozen(b=(1,))
+    with pytest.raises(AttributeError, match="'a'"):
+        partly.a
+    with pytest.raises(TypeError, match="wrong"):
+        Frozen(1, wrong=2)
+
     class Own(nl.NKIObject):
         def __init__(self, value):
             self.value = value
