@@ -208,15 +208,28 @@ static enum vtrn_status check_partitions(struct legal *legal, const struct legal
     return operand->tensor->has_address ? check_start(legal, operand) : VTRN_OK;
 }
 
-/* What one access of an engine can walk. */
+/* How many elements of a partition an access tells apart: a dimension of stride 0 comes back to the same ones. */
+static int64_t count_distinct(const struct vtrn_ap *ap)
+{
+    int64_t elems = 1;
+
+    for (int d = 1; d < ap->ndim; d++)
+        if (ap->dim[d].stride) elems *= ap->dim[d].count;
+    return elems;
+}
+
+/* What one access of an engine can walk. The limit of PSUM is its size (A2), which a broadcast read does not exceed. */
 static enum vtrn_status check_walk(struct legal *legal, const struct legal_operand *operand)
 {
     const struct vtrn_arch *arch = legal->prog->arch;
-    int64_t limit = arch->access_max_free;
+    int64_t limit = arch->access_max_free, elems = operand->elems;
 
-    if (operand->space == VTRN_PSUM) limit = arch->psum_banks * arch->psum_bank_bytes >> dtype_shift(operand->dtype);
-    LEGAL_FAIL_IF(operand->elems > limit, legal, "%s: %lld elements per partition > %lld (one access of %s); tile it",
-                  operand->name, (long long)operand->elems, (long long)limit, vtrn_space_name(operand->space));
+    if (operand->space == VTRN_PSUM && elems <= limit) {
+        limit = arch->psum_banks * arch->psum_bank_bytes >> dtype_shift(operand->dtype);
+        if (elems > limit) elems = count_distinct(operand->ap);
+    }
+    LEGAL_FAIL_IF(elems > limit, legal, "%s: %lld elements per partition > %lld (one access of %s); tile it", operand->name,
+                  (long long)elems, (long long)limit, vtrn_space_name(operand->space));
     if (operand->ap->ndim <= FREE_DIMS_MAX + 1) return VTRN_OK;
     LEGAL_FAIL_IF(legal_merged_dims(operand->ap) > FREE_DIMS_MAX + 1, legal,
                   "%s: %d free dimensions that are not contiguous > %d (an access pattern of an engine); split the access",
