@@ -82,7 +82,7 @@ static void iota_values(const struct pattern *pattern, int64_t p, int64_t i, int
         if (run > n) run = n;
         uint32_t value = (uint32_t)(uint64_t)(place.base + x * pattern->step[last]);
         uint32_t step = (uint32_t)(uint64_t)pattern->step[last];
-        for (int64_t k = 0; k < run; k++) out[k] = (int32_t)(value + (uint32_t)k * step);
+        for (int64_t k = 0; k < run; k++, value += step) out[k] = (int32_t)value;
         out += run;
         n -= run;
         next_run(pattern, &place);
