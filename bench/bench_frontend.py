@@ -16,7 +16,6 @@ import threading
 import time
 
 import numpy as np
-
 import vtrn
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl
@@ -208,7 +207,11 @@ def main() -> int:
         for label, value, unit, goal, more_is_better in BENCHMARKS[name](options):
             ok = goal is None or (value >= goal if more_is_better else value <= goal)
             sign = ">=" if more_is_better else "<="
-            print(f"{label:58} {value:9.3f} {unit:8}" + (f" goal {sign} {goal:g} {'' if ok else 'MISSED'}" if goal is not None else ""), flush=True)
+            print(
+                f"{label:58} {value:9.3f} {unit:8}"
+                + (f" goal {sign} {goal:g} {'' if ok else 'MISSED'}" if goal is not None else ""),
+                flush=True,
+            )
             rows.append({"name": label, "value": value, "unit": unit, "goal": goal, "ok": ok})
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")

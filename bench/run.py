@@ -2,8 +2,8 @@
 
     run.py --build BUILD [--json FILE] [--quick] [NAME...]     NAME: of bench_NAME; without one all run
 
-Each benchmark measures its goal's yardstick (a register peak, a native library) interleaved with its own work. The JSON is a list of
-{name, value, unit, goal, ok}; a missed goal is a row that says so, not an error.
+Each benchmark measures its goal's yardstick (a register peak, a native library) interleaved with its own work. The JSON is a list
+of {name, value, unit, goal, ok}; a missed goal is a row that says so, not an error.
 """
 
 import argparse

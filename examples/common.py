@@ -5,7 +5,6 @@ import importlib.util
 import time
 
 import numpy as np
-
 import vtrn
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None

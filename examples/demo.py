@@ -4,7 +4,6 @@ import attention
 import mamba_scan
 import matmul_bf16
 import matmul_mxfp8
-
 import vtrn
 
 EXAMPLES = (matmul_bf16, attention, matmul_mxfp8, mamba_scan)
@@ -36,12 +35,20 @@ def main() -> int:
     left = {0, 1, 7, 9}  # words; numbers are aligned on their right
     print()
     for cells in rows:
-        print("  ".join(c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))).rstrip())
+        print(
+            "  ".join(c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))).rstrip()
+        )
     print("\nerror: largest difference to the reference in NumPy, as a share of its largest value.")
     print("ratio: native time / vtrn time on this host; above 1 vtrn is faster than the native library.")
-    print(f"target: {vtrn.settings.target or 'trn3 unless the environment names another'}; each kernel ran three times, the best counts.")
+    print(
+        f"target: {vtrn.settings.target or 'trn3 unless the environment names another'}; "
+        "each kernel ran three times, the best counts."
+    )
     wrong = [o.name for o in outcomes if not o.good]
-    print(f"\n{len(outcomes) - len(wrong)} of {len(outcomes)} kernels agree with their references" + (f"; WRONG: {', '.join(wrong)}" if wrong else ""))
+    print(
+        f"\n{len(outcomes) - len(wrong)} of {len(outcomes)} kernels agree with their references"
+        + (f"; WRONG: {', '.join(wrong)}" if wrong else "")
+    )
     return 1 if wrong else 0
 
 

@@ -50,7 +50,9 @@ def main() -> int:
     if "--largest" in sys.argv:
         for length, name in sorted(sizes, reverse=True)[: int(sys.argv[sys.argv.index("--largest") + 1])]:
             print(f"{length:5} {name}")
-    print("\n".join(problems) if problems else f"sizes: {len(sizes)} files and functions within {FILE_MAX} and {FUNCTION_MAX} lines")
+    print(
+        "\n".join(problems) if problems else f"sizes: {len(sizes)} files and functions within {FILE_MAX} and {FUNCTION_MAX} lines"
+    )
     return 1 if problems else 0
 
 

@@ -8,13 +8,16 @@ import importlib.util
 import sys
 import types
 
+
 def _device(*_args, **_kwargs):
     import torch
 
     return torch.device("cpu")
 
+
 def _nothing(*_args, **_kwargs):
     return None
+
 
 _XLA_MODEL = {
     "xla_device": _device,
@@ -37,12 +40,14 @@ _MODULES = {
     },
 }
 
+
 class _StandIn(types.ModuleType):
     def __getattr__(self, name):
         raise AttributeError(
             f"{self.__name__}.{name} is not in vtrn's stand-in for torch_xla, which only places tensors on the CPU; "
             "install torch_xla to use it"
         )
+
 
 def install() -> None:
     """Puts the modules into ``sys.modules``; does nothing where the real package is there."""

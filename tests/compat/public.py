@@ -36,29 +36,64 @@ class Case:
 SDK = "aws-neuron-sdk"
 EXAMPLES = "nki/examples/"
 CASES = (
-    Case(SDK, EXAMPLES + "matrix_multiplication/matrix_multiplication_torch.py", "matmul basic, tiled, hoist_load, "
-         "block_free_dimension, fully_optimized", "its own, torch.matmul", ("NKI and Torch match",) * 5),
+    Case(
+        SDK,
+        EXAMPLES + "matrix_multiplication/matrix_multiplication_torch.py",
+        "matmul basic, tiled, hoist_load, block_free_dimension, fully_optimized",
+        "its own, torch.matmul",
+        ("NKI and Torch match",) * 5,
+    ),
     Case(SDK, EXAMPLES + "average_pool2d/average_pool2d_torch.py", "average_pool2d", "its own, PyTorch", ("NKI and Torch match",)),
-    Case(SDK, EXAMPLES + "average_pool2d/average_pool2d_jax.py", "average_pool2d", "its own, JAX", ("NKI and JAX match",),
-         needs="jax"),
+    Case(
+        SDK,
+        EXAMPLES + "average_pool2d/average_pool2d_jax.py",
+        "average_pool2d",
+        "its own, JAX",
+        ("NKI and JAX match",),
+        needs="jax",
+    ),
     Case(SDK, EXAMPLES + "transpose2d/transpose2d_torch.py", "transpose2d", "its own, PyTorch", ("NKI and PyTorch match",)),
     Case(SDK, EXAMPLES + "transpose2d/transpose2d_jax.py", "transpose2d", "its own, JAX", ("NKI and JAX match",), needs="jax"),
     Case(SDK, EXAMPLES + "fused_mamba/mamba_torch.py", "mamba v1", "its own, PyTorch", ("NKI and Torch match",)),
-    Case(SDK, EXAMPLES + "fused_mamba/mamba_nki_kernels.py", "mamba v1, v2, v3", "its own: v2 and v3 equal v1 bit for bit",
-         ("matches? True",) * 2),
+    Case(
+        SDK,
+        EXAMPLES + "fused_mamba/mamba_nki_kernels.py",
+        "mamba v1, v2, v3",
+        "its own: v2 and v3 equal v1 bit for bit",
+        ("matches? True",) * 2,
+    ),
     Case(SDK, EXAMPLES + "simulate/nki_simulate_example.py", "simulate example", "its own, NumPy"),
-    Case(SDK, EXAMPLES + "tensor_addition/tensor_addition_nki_kernels.py", "tensor addition", "NumPy", ("match",), drive="addition"),
+    Case(
+        SDK, EXAMPLES + "tensor_addition/tensor_addition_nki_kernels.py", "tensor addition", "NumPy", ("match",), drive="addition"
+    ),
     Case(SDK, EXAMPLES + "getting_started_torch.py", "getting started", "NumPy", ("match",), drive="start"),
     Case(SDK, EXAMPLES + "getting_started_baremetal.py", "getting started", "NumPy", ("match",), drive="start"),
     Case(SDK, EXAMPLES + "getting_started_jax.py", "getting started", "NumPy", ("match",), drive="start", needs="jax"),
     Case(SDK, EXAMPLES + "layout-pass.py", "exponential", "NumPy", ("match",), drive="exponential"),
-    Case(SDK, EXAMPLES + "layout-violation.py", "exponential of 256 partitions", "must be refused", refuses="partition dimension 256 > 128"),
+    Case(
+        SDK,
+        EXAMPLES + "layout-violation.py",
+        "exponential of 256 partitions",
+        "must be refused",
+        refuses="partition dimension 256 > 128",
+    ),
     Case(SDK, EXAMPLES + "index-case-1.py", "even and odd columns", "NumPy", ("match",), drive="split"),
     Case(SDK, EXAMPLES + "index-case-3.py", "max-pool by access pattern", "NumPy", ("match",), drive="maxpool"),
-    Case("nki-samples", "src/nki_samples/tutorials/matrix_multiplication/matrix_multiplication_torch.py", "matmul basic, tiled, "
-         "hoist_load, block_free_dimension, fully_optimized", "its own, torch.matmul", ("NKI and Torch match",) * 5),
-    Case("nki-samples", "src/nki_samples/tutorials/mxfp-matmul/mx_toplevel.py", "offline, on-device and strided MXFP4 and MXFP8 matmul",
-         "its own, NumPy", ("np.allclose pass? True",) * 6, targets=("trn3",)),
+    Case(
+        "nki-samples",
+        "src/nki_samples/tutorials/matrix_multiplication/matrix_multiplication_torch.py",
+        "matmul basic, tiled, hoist_load, block_free_dimension, fully_optimized",
+        "its own, torch.matmul",
+        ("NKI and Torch match",) * 5,
+    ),
+    Case(
+        "nki-samples",
+        "src/nki_samples/tutorials/mxfp-matmul/mx_toplevel.py",
+        "offline, on-device and strided MXFP4 and MXFP8 matmul",
+        "its own, NumPy",
+        ("np.allclose pass? True",) * 6,
+        targets=("trn3",),
+    ),
 )
 
 
@@ -110,7 +145,10 @@ def main() -> int:
         script = pathlib.Path(case.path).name
         command = f"drive.py {case.drive} .../{script}" if case.drive else f"{script}"
         marks = " | ".join(cells.get(target, "not legal") for target in ALL)
-        rows.append(f"| {case.repository} `{case.path.removeprefix(EXAMPLES)}` | {case.kernels} | {case.reference} | `vtrn run {command}` | {marks} |")
+        rows.append(
+            f"| {case.repository} `{case.path.removeprefix(EXAMPLES)}` | {case.kernels} | {case.reference} "
+            f"| `vtrn run {command}` | {marks} |"
+        )
     if options.markdown:
         head = "| script | kernels | reference | command | " + " | ".join(ALL) + " |\n|---|---|---|---|" + "---|" * len(ALL)
         options.markdown.write_text("\n".join([head, *rows]) + "\n")

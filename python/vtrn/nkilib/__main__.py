@@ -86,9 +86,7 @@ def main(argv=None):
             os.environ,
             VTRN_NKILIB_ROOT=str(root),
             VTRN_NKILIB_RESULTS=results,
-            PYTHONPATH=os.pathsep.join(
-                [str(root), str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")]), *_own_path()]
-            ),
+            PYTHONPATH=os.pathsep.join([str(root), str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")]), *_own_path()]),
             PYTHONDONTWRITEBYTECODE="1",
             NEURON_PYTHONHASHSEED=os.environ.get("NEURON_PYTHONHASHSEED", "0"),
         )

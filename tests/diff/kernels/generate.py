@@ -8,9 +8,8 @@ partitions, equal element counts, a destination that overlaps no source unless i
 import dataclasses
 
 import ml_dtypes
-import numpy as np
-
 import model
+import numpy as np
 
 FREE = (6, 40)  # free shape of every tile
 DTYPES = {
@@ -122,8 +121,9 @@ class Generator:
         return bool(self.rng.random() < p)
 
     def tile(self, dtypes=None, spaces=("sbuf", "psum"), avoid=()):
-        choice = [i for i, t in enumerate(self.tiles) if t.space in spaces and i not in avoid
-                  and (dtypes is None or t.dtype in dtypes)]
+        choice = [
+            i for i, t in enumerate(self.tiles) if t.space in spaces and i not in avoid and (dtypes is None or t.dtype in dtypes)
+        ]
         return self.pick(choice) if choice else None
 
     def shape(self):
@@ -208,8 +208,14 @@ class Generator:
         if found:
             dst, a, b = found
             op = self.pick(list(model.ARITH))
-            self.emit("tensor_tensor", dst, model.tensor_tensor(self.value(a), self.value(b), op, self.dtype(dst)),
-                      data1=a, data2=b, op=Op(op))
+            self.emit(
+                "tensor_tensor",
+                dst,
+                model.tensor_tensor(self.value(a), self.value(b), op, self.dtype(dst)),
+                data1=a,
+                data2=b,
+                op=Op(op),
+            )
 
     def make_tensor_tensor_bits(self):
         dtype = self.pick(INTS)
@@ -217,8 +223,14 @@ class Generator:
         if found:
             dst, a, b = found
             op = self.pick([*model.BITS, "left_shift", "right_shift"])
-            self.emit("tensor_tensor", dst, model.tensor_tensor(self.value(a), self.value(b), op, self.dtype(dst)),
-                      data1=a, data2=b, op=Op(op))
+            self.emit(
+                "tensor_tensor",
+                dst,
+                model.tensor_tensor(self.value(a), self.value(b), op, self.dtype(dst)),
+                data1=a,
+                data2=b,
+                op=Op(op),
+            )
 
     def make_tensor_tensor_int32(self):
         dtype = self.pick(["int32", "uint32"])
@@ -254,10 +266,19 @@ class Generator:
             arg, value = self.scalar(data.partitions, avoid=[dst.tile])
             op0, op1 = self.pick(list(model.ARITH)), self.pick(list(model.ARITH))
             r0, r1 = self.chance(0.3), self.chance(0.3)
-            result = model.scalar_tensor_tensor(self.value(data), op0, value, op1, self.value(other), r0, r1,
-                                                self.dtype(dst))
-            self.emit("scalar_tensor_tensor", dst, result, data=data, op0=Op(op0), operand0=arg, op1=Op(op1),
-                      operand1=other, reverse0=r0, reverse1=r1)
+            result = model.scalar_tensor_tensor(self.value(data), op0, value, op1, self.value(other), r0, r1, self.dtype(dst))
+            self.emit(
+                "scalar_tensor_tensor",
+                dst,
+                result,
+                data=data,
+                op0=Op(op0),
+                operand0=arg,
+                op1=Op(op1),
+                operand1=other,
+                reverse0=r0,
+                reverse1=r1,
+            )
 
     def make_reciprocal(self):
         found = self.operands(FLOATS, FLOATS)
@@ -309,10 +330,23 @@ class Generator:
         column = self.column_of("float32", data.partitions, used)
         if column is None:
             return
-        op0, reduce_op, reverse = self.pick(list(model.ARITH)), self.pick(["add", "multiply", "maximum", "minimum"]), self.chance(0.3)
+        op0, reduce_op, reverse = (
+            self.pick(list(model.ARITH)),
+            self.pick(["add", "multiply", "maximum", "minimum"]),
+            self.chance(0.3),
+        )
         result, total = model.tensor_scalar_reduce(self.value(data), op0, value, reduce_op, reverse, self.dtype(dst), np.float32)
-        self.emit("tensor_scalar_reduce", dst, result, data=data, op0=Op(op0), operand0=arg, reduce_op=Op(reduce_op),
-                  reduce_res=column, reverse0=reverse)
+        self.emit(
+            "tensor_scalar_reduce",
+            dst,
+            result,
+            data=data,
+            op0=Op(op0),
+            operand0=arg,
+            reduce_op=Op(reduce_op),
+            reduce_res=column,
+            reverse0=reverse,
+        )
         self.value(column)[...] = total.reshape(-1, 1, 1)
 
     def make_tensor_scalar_cumulative(self):
@@ -332,8 +366,9 @@ class Generator:
             op0, op1 = self.pick(["multiply", "add", "maximum"]), self.pick(["add", "minimum", "multiply", "subtract"])
             r0, r1 = self.chance(0.2), self.chance(0.2)
             result = model.tensor_tensor_scan(self.value(a), self.value(b), value, op0, op1, r0, r1, self.dtype(dst))
-            self.emit("tensor_tensor_scan", dst, result, data0=a, data1=b, initial=arg, op0=Op(op0), op1=Op(op1),
-                      reverse0=r0, reverse1=r1)
+            self.emit(
+                "tensor_tensor_scan", dst, result, data0=a, data1=b, initial=arg, op0=Op(op0), op1=Op(op1), reverse0=r0, reverse1=r1
+            )
 
     def make_tensor_copy_predicated(self):
         dtype = self.pick(FLOATS + INTS)
@@ -364,13 +399,24 @@ class Generator:
         views = [self.view(t, (on_true.partitions, 1, 1)) for t in bounds]
         ops = [self.pick(["equal", "less", "less_equal", "greater", "greater_equal"]) for _ in range(2)]
         start = int(self.rng.integers(-20, 20))
-        result, values = model.range_select(self.value(on_true), *ops, *[self.value(v).copy() for v in views], start,
-                                            self.dtype(dst))
+        result, values = model.range_select(
+            self.value(on_true), *ops, *[self.value(v).copy() for v in views], start, self.dtype(dst)
+        )
         column = self.column_of("float32", on_true.partitions, [dst.tile, on_true.tile, *bounds])
         if column is None:
             return
-        self.emit("range_select", dst, result, on_true_tile=on_true, comp_op0=Op(ops[0]), comp_op1=Op(ops[1]),
-                  bound0=views[0], bound1=views[1], range_start=start, reduce_res=column)
+        self.emit(
+            "range_select",
+            dst,
+            result,
+            on_true_tile=on_true,
+            comp_op0=Op(ops[0]),
+            comp_op1=Op(ops[1]),
+            bound0=views[0],
+            bound1=views[1],
+            range_start=start,
+            reduce_res=column,
+        )
         low = np.full(values.shape[0], -np.inf, np.float32)
         self.value(column)[...] = model.reduce_in_order(values, "maximum", low).reshape(-1, 1, 1)
 
@@ -392,8 +438,17 @@ class Generator:
             pattern, offset, multiplier = self.pattern(shape), int(self.rng.integers(-9, 9)), int(self.rng.integers(-3, 4))
             op, other = self.pick(list(model.COMPARE)), float(np.float32(self.rng.standard_normal()))
             result = model.affine_select(self.value(on_true), pattern, multiplier, other, op, offset, self.dtype(dst))
-            self.emit("affine_select", dst, result, pattern=pattern, channel_multiplier=multiplier, on_true_tile=on_true,
-                      on_false_value=other, cmp_op=Op(op), offset=offset)
+            self.emit(
+                "affine_select",
+                dst,
+                result,
+                pattern=pattern,
+                channel_multiplier=multiplier,
+                on_true_tile=on_true,
+                on_false_value=other,
+                cmp_op=Op(op),
+                offset=offset,
+            )
 
     def make_nc_matmul(self):
         dtype = self.pick(["bfloat16", "float16", "float32", "float8_e4m3", "float8_e5m2"])
@@ -436,8 +491,9 @@ class Generator:
             return
         src, dst = self.view(a, shape), self.view(b, shape)
         mask = [int(self.pick([255, *range(32)])) for _ in range(32)]
-        self.emit("nc_stream_shuffle", dst, model.nc_stream_shuffle(self.value(dst), self.value(src), mask), src=src,
-                  shuffle_mask=mask)
+        self.emit(
+            "nc_stream_shuffle", dst, model.nc_stream_shuffle(self.value(dst), self.value(src), mask), src=src, shuffle_mask=mask
+        )
 
     def make_max8_and_find(self):
         src = self.tile(FLOATS)
@@ -512,6 +568,8 @@ def difference(generator, results):
             same |= np.isnan(want.astype(np.float32)) & np.isnan(got.astype(np.float32))
         if not same.all():
             at = tuple(int(v) for v in np.argwhere(~same)[0])
-            return (f"tile {i} ({tile.dtype}, {tile.space}) at {at}: got {got[at]}, model says {want[at]}; "
-                    f"{int((~same).sum())} elements differ")
+            return (
+                f"tile {i} ({tile.dtype}, {tile.space}) at {at}: got {got[at]}, model says {want[at]}; "
+                f"{int((~same).sum())} elements differ"
+            )
     return None

@@ -120,9 +120,7 @@ def tensor_tensor_int32(a, b, op, dtype):
     """GpSimd's exact 32-bit path: wraps around."""
     a, b = flat(a), flat(b)
     with np.errstate(over="ignore"):
-        wide = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}[op](
-            a.astype(np.int64), b.astype(np.int64)
-        )
+        wide = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}[op](a.astype(np.int64), b.astype(np.int64))
     return wide.astype(np.uint64).astype(np.uint32).view(dtype) if dtype == np.uint32 else wide.astype(np.int32)
 
 
@@ -258,8 +256,14 @@ def iota(partitions, pattern, offset, channel_multiplier, dtype):
 
 def affine_select(on_true, pattern, channel_multiplier, on_false, cmp_op, offset, dtype):
     value = affine_value(on_true.shape[0], pattern, offset, channel_multiplier)
-    take = {"equal": value == 0, "not_equal": value != 0, "greater_equal": value >= 0, "greater": value > 0,
-            "less_equal": value <= 0, "less": value < 0}[cmp_op]
+    take = {
+        "equal": value == 0,
+        "not_equal": value != 0,
+        "greater_equal": value >= 0,
+        "greater": value > 0,
+        "less_equal": value <= 0,
+        "less": value < 0,
+    }[cmp_op]
     return from_f32(np.where(take, to_f32(flat(on_true)), F32(on_false)), dtype)
 
 

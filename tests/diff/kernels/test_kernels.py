@@ -12,7 +12,6 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 import generate  # noqa: E402
-
 import vtrn.nki as nki  # noqa: E402
 import vtrn.nki.isa as nisa  # noqa: E402
 import vtrn.nki.language as nl  # noqa: E402
@@ -36,5 +35,7 @@ def test_random_kernel_equals_the_model(seed):
             if shorter is not None:
                 text = shorter
                 break
-    pytest.fail(f"seed {seed}: {text}\nlast instruction of the shortest plan: {plan.calls[-1]!r}\nplan:\n"
-                + "\n".join(f"  {call!r}" for call in plan.calls))
+    pytest.fail(
+        f"seed {seed}: {text}\nlast instruction of the shortest plan: {plan.calls[-1]!r}\nplan:\n"
+        + "\n".join(f"  {call!r}" for call in plan.calls)
+    )
