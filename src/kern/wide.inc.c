@@ -1,4 +1,5 @@
-/* Functions computed in double: the vector form of ref/wide.h, with the same operations in the same order on every lane. What ref writes as a < b ? a : b is d_min(a, b) here, which takes the same side for a NaN.
+/* Functions computed in double: the vector form of ref/wide.h, with the same operations in the same order on
+ * every lane. What ref writes as a < b ? a : b is d_min(a, b) here, which takes the same side for a NaN.
  * Included by the files of a level after its words. */
 #include "kern/act_poly.h"
 
