@@ -2,9 +2,7 @@
  * operands are resolved by resolve.c and walked by rows.c. A run is resumable: it stops at the end of the list, at a
  * rendezvous, when asked to, or at a fault.
  *
- * Memory of on-chip tensors goes back to the pool after the last instruction that uses them (when the caller wants it),
- * and whenever a program loop turns back over their declaration: each turn declares them anew.
- * Never reads a clock; must not know what an instruction computes. */
+ * Never reads a clock; must not know what an instruction computes. When tensors' memory is given back is lifetime.c's. */
 #include "exec/exec_int.h"
 
 enum { POLL_INSTRUCTIONS = 256 };
@@ -61,9 +59,7 @@ void vtrn_core_destroy(struct vtrn_core *core)
     for (int i = 0; i < core->stageds; i++) vtrn_free_aligned(core->staged[i]);
     vtrn_buf_fini(&core->index_space);
     vtrn_arena_fini(&core->index_more);
-    free(core->releases.start);
-    free(core->releases.tensor);
-    free(core->declared);
+    exec_lifetimes_fini(core);
     free(core->reg);
     vtrn_free_aligned(core);
 }
@@ -83,94 +79,6 @@ enum vtrn_status exec_fault(struct vtrn_core *core, enum vtrn_fault_reason reaso
     return VTRN_FAULT;
 }
 
-/* ---------------------------------------------------------------- memory that is no longer needed */
-/* Counting sort of the tensors by their last use. */
-static enum vtrn_status make_releases(struct vtrn_core *core)
-{
-    const struct vtrn_prog *prog = core->prog;
-    struct exec_releases *releases = &core->releases;
-    uint32_t insts = prog->code[core->id].count, total = 0;
-
-    if (releases->insts == insts && releases->tensors == prog->tensors) return VTRN_OK;
-    free(releases->start);
-    free(releases->tensor);
-    releases->insts = 0;
-    releases->start = calloc((size_t)insts + 2, sizeof *releases->start);
-    releases->tensor = malloc(((size_t)prog->tensors + 1) * sizeof *releases->tensor);
-    VTRN_FAIL_IF(!releases->start || !releases->tensor, &core->err, VTRN_NOMEM, "no memory for the last uses of %u tensors",
-                 prog->tensors);
-    for (int pass = 0; pass < 2; pass++) { /* count into start[pc + 2], then place, which moves start[pc + 1] to its end */
-        for (uint32_t t = 0; t < prog->tensors; t++) {
-            const struct vtrn_tensor *tensor = &prog->tensor[t];
-
-            if (tensor->core != core->id || !vtrn_space_on_chip(tensor->space) || tensor->first_use == UINT32_MAX ||
-                tensor->last_use >= insts)
-                continue;
-            if (pass == 0) releases->start[tensor->last_use + 2]++;
-            else releases->tensor[releases->start[tensor->last_use + 1]++] = t;
-        }
-        if (pass == 0)
-            for (uint32_t pc = 0; pc <= insts; pc++) {
-                total += releases->start[pc];
-                releases->start[pc] = total;
-            }
-    }
-    releases->insts = insts;
-    releases->tensors = prog->tensors;
-    return VTRN_OK;
-}
-
-static inline void release_after(struct vtrn_core *core, uint32_t pc)
-{
-    const struct exec_releases *releases = &core->releases;
-
-    if (pc >= releases->insts) return;
-    for (uint32_t i = releases->start[pc]; i < releases->start[pc + 1]; i++)
-        vtrn_mem_release(core->mem, core->id, releases->tensor[i]);
-}
-
-/* Adds the tensors that were declared since the last look. */
-static enum vtrn_status note_declared(struct vtrn_core *core)
-{
-    const struct vtrn_prog *prog = core->prog;
-
-    for (; core->tensor_seen < prog->tensors; core->tensor_seen++) {
-        const struct vtrn_tensor *tensor = &prog->tensor[core->tensor_seen];
-
-        if (tensor->core != core->id || !vtrn_space_on_chip(tensor->space)) continue;
-        if (core->declareds == core->declared_capacity) {
-            uint32_t capacity = core->declared_capacity ? 2 * core->declared_capacity : 256;
-            uint32_t *declared = realloc(core->declared, (size_t)capacity * sizeof *declared);
-
-            VTRN_FAIL_IF(!declared, &core->err, VTRN_NOMEM, "no memory for the list of %u tensors", capacity);
-            core->declared = declared;
-            core->declared_capacity = capacity;
-        }
-        core->declared[core->declareds++] = core->tensor_seen;
-    }
-    return VTRN_OK;
-}
-
-/* The loop that begins at `begin` turns back from its end: what its body declares starts anew. Declarations are in order
- * of `born`, so they are found by bisection. */
-static enum vtrn_status renew(struct vtrn_core *core, uint32_t begin, uint32_t end)
-{
-    const struct vtrn_tensor *tensor = core->prog->tensor;
-    uint32_t low = 0, high;
-
-    VTRN_TRY(note_declared(core));
-    high = core->declareds;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (tensor[core->declared[middle]].born <= begin) low = middle + 1;
-        else high = middle;
-    }
-    for (; low < core->declareds && tensor[core->declared[low]].born <= end; low++)
-        vtrn_mem_release(core->mem, core->id, core->declared[low]);
-    return VTRN_OK;
-}
-
 /* ---------------------------------------------------------------- stepping */
 static void count(struct vtrn_counters *counters, int engine)
 {
@@ -188,7 +96,7 @@ static void count(struct vtrn_counters *counters, int engine)
 void exec_retire(struct vtrn_core *core)
 {
     count(&core->counters, core->inst.engine);
-    if (core->release) release_after(core, core->pc);
+    if (core->release) exec_release_after(core, core->pc);
     core->pc++;
 }
 
@@ -197,9 +105,9 @@ static enum vtrn_status moved(struct vtrn_core *core, uint32_t from)
 {
     uint32_t to = core->pc;
 
-    if (to < from) VTRN_TRY(renew(core, to, from));
+    if (to < from) VTRN_TRY(exec_renew(core, to, from));
     else if (core->release)
-        for (uint32_t pc = from; pc < to; pc++) release_after(core, pc);
+        for (uint32_t pc = from; pc < to; pc++) exec_release_after(core, pc);
     if (to < from) { /* what lives to the loop's end is needed for another turn */
         count(&core->counters, core->inst.engine);
         core->pc++;
@@ -241,7 +149,7 @@ enum vtrn_status vtrn_core_run(struct vtrn_core *core, uint32_t end, bool releas
     if (core->waiting) return VTRN_BLOCKED;
     VTRN_TRY(grow_registers(core));
     core->release = release;
-    if (release) VTRN_TRY(make_releases(core));
+    if (release) VTRN_TRY(exec_releases_make(core));
     if (end > code->count) end = code->count;
     while (core->pc < end) {
         uint32_t pc = core->pc;
@@ -268,8 +176,6 @@ void vtrn_core_rewind(struct vtrn_core *core)
     core->pc = 0;
     core->loops = 0;
     core->releases.insts = 0;
-    core->declareds = 0;
-    core->tensor_seen = core->prog->tensors; /* older ones were declared before the list */
 }
 
 const struct vtrn_fault *vtrn_core_fault(const struct vtrn_core *core)

@@ -40,10 +40,17 @@ struct exec_loop {
     int64_t value, upper, step;
 };
 
-/* The tensors that each instruction is the last to use: tensor[start[pc]] .. tensor[start[pc + 1] - 1] (exec.c). */
+/* The tensors that each instruction is the last to use: tensor[start[pc]] .. tensor[start[pc + 1] - 1]. */
 struct exec_releases {
     uint32_t *start, *tensor;
     uint32_t insts, tensors; /* of the program when it was made; insts 0: not made */
+};
+
+/* The tensors that the body of a loop declares and uses: they start anew with each turn. */
+struct exec_renewals {
+    uint32_t begin, end, forgets; /* the loop, and which list of its core it is in; end 0: not made */
+    uint32_t *tensor;
+    uint32_t count, capacity;
 };
 
 struct vtrn_core {
@@ -53,7 +60,7 @@ struct vtrn_core {
     struct vtrn_exec_options options;
     int id;
     uint32_t pc;
-    struct exec_loop loop[16];
+    struct exec_loop loop[VTRN_LOOP_DEPTH];
     int loops;
     int32_t *reg; /* virtual registers, grows with prog->registers */
     uint32_t regs;
@@ -65,9 +72,7 @@ struct vtrn_core {
     bool waiting;
     bool release; /* of the run that goes on: see vtrn_core_run */
     struct exec_releases releases;
-    uint32_t *declared;   /* this core's on-chip tensors since the last rewind, in order of `born` */
-    uint32_t declareds, declared_capacity;
-    uint32_t tensor_seen; /* tensors of the program below this were looked at for `declared` */
+    struct exec_renewals renewals[VTRN_LOOP_DEPTH]; /* by depth of nesting */
     struct vtrn_error err;   /* why a status other than FAULT was returned */
     struct vtrn_buf index_space; /* row_offset and elem_offset arrays of the current instruction: see exec_index_space */
     struct vtrn_arena index_more;
@@ -88,6 +93,14 @@ typedef enum vtrn_status exec_body(struct vtrn_core *core, const struct vtrn_ins
 #include "isa/ops.def"
 #undef OP
 #undef GONE
+
+/* ---- lifetimes (lifetime.c) ---- */
+/* Finds the last uses of all tensors, unless they are known. Then: returns those that instruction pc is the last to use. */
+enum vtrn_status exec_releases_make(struct vtrn_core *core);
+void exec_release_after(struct vtrn_core *core, uint32_t pc);
+/* The loop [begin, end] turns back: what its body declares starts anew. */
+enum vtrn_status exec_renew(struct vtrn_core *core, uint32_t begin, uint32_t end);
+void exec_lifetimes_fini(struct vtrn_core *core);
 
 /* Scratch that the tensor engine's bodies need per thread (pe.c). */
 size_t exec_pe_scratch_bytes(const struct vtrn_kern *kern);

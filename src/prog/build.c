@@ -242,6 +242,7 @@ void vtrn_prog_forget_code(struct vtrn_prog *prog, int core)
     code->count = 0;
     code->edges = 0;
     code->loops = 0;
+    code->forgets++;
 }
 
 /* ---------------------------------------------------------------- where */

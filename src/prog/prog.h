@@ -38,6 +38,7 @@ struct vtrn_tensor {
      * first and last instruction that names it; UINT32_MAX / 0: never used. A tensor that is born before a loop and used
      * inside lives at least to the loop's end: the next turn of the loop may need it. */
     uint32_t born, first_use, last_use;
+    uint32_t age;        /* code[core].forgets when it was declared: if they differ, it was born before the list */
     const void *data;    /* CONST: row_bytes bytes owned by the program */
 };
 struct vtrn_loc {
@@ -60,6 +61,7 @@ struct vtrn_code {
     struct vtrn_loop *loop; /* in order of their begin */
     uint32_t loops, loop_capacity;
     uint32_t loop_depth, open_loop; /* loops that are open, and the innermost of them (while loop_depth is not 0) */
+    uint32_t forgets; /* how often the list was forgotten */
 };
 struct vtrn_prog {
     const struct vtrn_arch *arch;

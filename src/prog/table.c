@@ -240,6 +240,7 @@ enum vtrn_status prog_tensor_add(struct vtrn_prog *prog, const struct vtrn_tenso
     }
     if (note_name(prog, tensor.name, prog->tensors) < 0) return vtrn_fail(err, VTRN_NOMEM, "no memory for the tensor names");
     tensor.born = born;
+    tensor.age = tensor.core < VTRN_CORES_MAX ? prog->code[tensor.core].forgets : 0;
     tensor.first_use = UINT32_MAX;
     tensor.last_use = 0;
     prog->tensor[prog->tensors] = tensor;
@@ -263,6 +264,7 @@ void vtrn_prog_tensor_again(struct vtrn_prog *prog, uint32_t tensor, uint32_t lo
     VTRN_ASSERT(entry->name == 0 && entry->role == VTRN_ROLE_TEMP && !entry->has_address && vtrn_space_on_chip(entry->space));
     entry->loc = loc;
     entry->born = prog->code[entry->core].count;
+    entry->age = prog->code[entry->core].forgets;
     entry->first_use = UINT32_MAX;
     entry->last_use = 0;
 }
