@@ -95,6 +95,9 @@ enum vtrn_status vtrn_prog_loc(struct vtrn_prog *prog, uint32_t file_string, uin
 /* Checks shape, space, dtype, address against the target and adds the tensor. Copies CONST data. */
 enum vtrn_status vtrn_prog_tensor(struct vtrn_prog *prog, const struct vtrn_tensor *proto, uint32_t *tensor_out,
                                   struct vtrn_error *err);
+/* Makes an HBM tensor that the program allocated an output, named so when it has no name. Inputs stay inputs. */
+enum vtrn_status vtrn_prog_output(struct vtrn_prog *prog, uint32_t tensor, const char *name, size_t length,
+                                  struct vtrn_error *err);
 /* Declares an unnamed automatic tensor again, at `loc`: the same entry for another tile of the same kind. Only after the code
  * that named it was forgotten (vtrn_prog_forget_code), so that a run that saves nothing needs a bounded table. */
 void vtrn_prog_tensor_again(struct vtrn_prog *prog, uint32_t tensor, uint32_t loc);

@@ -256,6 +256,21 @@ enum vtrn_status vtrn_prog_tensor(struct vtrn_prog *prog, const struct vtrn_tens
     return prog_tensor_add(prog, proto, born, tensor_out, err);
 }
 
+enum vtrn_status vtrn_prog_output(struct vtrn_prog *prog, uint32_t tensor, const char *name, size_t length, struct vtrn_error *err)
+{
+    struct vtrn_tensor *entry = &prog->tensor[tensor];
+    uint32_t string;
+
+    VTRN_FAIL_IF(tensor >= prog->tensors || !vtrn_space_is_hbm(entry->space), err, VTRN_INVALID,
+                 "tensor %u: an output is a tensor in HBM", tensor);
+    if (entry->role == VTRN_ROLE_TEMP) entry->role = VTRN_ROLE_OUTPUT;
+    if (entry->name || !length) return VTRN_OK;
+    if (vtrn_prog_string(prog, name, length, &string) < 0 || note_name(prog, string, tensor) < 0)
+        return vtrn_fail(err, VTRN_NOMEM, "no memory for the tensor names");
+    entry->name = string;
+    return VTRN_OK;
+}
+
 void vtrn_prog_tensor_again(struct vtrn_prog *prog, uint32_t tensor, uint32_t loc)
 {
     struct vtrn_tensor *entry = &prog->tensor[tensor];
