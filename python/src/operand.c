@@ -63,30 +63,39 @@ static int fill_on_chip(const struct nki_tensor *t, struct vtrn_ap *ap, const ch
     return 0;
 }
 
-/* Where the indices of a dynamic address are. */
+/* The stride that walks the dimensions from `first` on as one: dimensions of size 1 do not count. */
+static bool one_stride(const struct nki_tensor *x, int first, int64_t *stride_out)
+{
+    int64_t step = 0, inner = 1;
+
+    for (int i = x->ndim - 1; i >= first; i--) {
+        if (x->shape[i] == 1) continue;
+        if (step == 0) step = x->stride[i];
+        else if (x->stride[i] != step * inner) return false;
+        inner *= x->shape[i];
+    }
+    *stride_out = step ? step : 1;
+    return true;
+}
+
+/* Where the indices of a dynamic address are: on chip a tile of (partitions, columns), in HBM a vector. */
 static int fill_index(struct vtrn_dyn *dyn, const struct tensor_dyn *from, struct session *session, const char *what)
 {
     const struct nki_tensor *x = (struct nki_tensor *)from->index;
+    bool on_chip = ext_on_chip(x);
     int64_t row = 0;
 
     if (x->storage->session != session) return operand_error(x, what, "the index tensor belongs to another run");
     if (x->ndyn) return operand_error(x, what, "an index tensor cannot be indirect itself");
+    if (!one_stride(x, on_chip ? 1 : 0, &dyn->stride))
+        return operand_error(x, what, "the elements of an index tensor must lie at one distance%s",
+                             on_chip ? " in each partition" : "");
     dyn->dtype = x->dtype;
     dyn->ref = x->storage->tensor;
     dyn->count = ext_tensor_elems(x);
-    if (!ext_on_chip(x)) {
-        int last = x->ndim - 1;
-
-        while (last > 0 && x->shape[last] == 1) last--;
-        dyn->offset = x->offset;
-        dyn->stride = x->stride[last];
-        if (dyn->count != x->shape[last]) return operand_error(x, what, "a vector of indices in HBM has one dimension");
-        return 0;
-    }
-    if (row_of(x, what, &row) < 0 || split_offset(x, x->offset, row, what, &dyn->part0, &dyn->offset) < 0) return -1;
-    if (x->ndim != 2) return operand_error(x, what, "an index tensor on chip is (partitions, columns)");
-    dyn->stride = x->stride[1];
-    return 0;
+    dyn->offset = x->offset;
+    if (!on_chip) return 0;
+    return row_of(x, what, &row) < 0 ? -1 : split_offset(x, x->offset, row, what, &dyn->part0, &dyn->offset);
 }
 
 static int fill_dyns(struct vtrn_inst *inst, const struct nki_tensor *t, struct vtrn_ap *ap, const char *what)

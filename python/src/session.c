@@ -112,6 +112,7 @@ int ext_flush(struct trace *t)
     struct session *s = t->session;
     const struct trace *other = &s->trace[1 - t->core];
 
+    if (s->cores > 1 && other->state == TRACE_IDLE) return ext_cores_switch(t, TRACE_YIELDED); /* cores start together */
     if (ext_run_chip(s, s->done) < 0) return -1;
     if (s->cores == 1 || ext_caught_up(t) || other->state == TRACE_DONE || t->pending < FAR_AHEAD) return 0;
     return ext_cores_switch(t, TRACE_YIELDED); /* bounded memory: the other core must come along */
@@ -326,15 +327,15 @@ static PyObject *session_program(PyObject *self, PyObject *outputs)
         return EXT_NULL(ext_raise(ext_errors.error, "program", "nothing was recorded"));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); i++) {
         PyObject *tensor;
+        struct vtrn_error err = { 0 };
+        enum vtrn_status status;
         const char *name;
-        struct vtrn_tensor *out;
 
         if (!PyArg_ParseTuple(PyList_GET_ITEM(outputs, i), "Os", &tensor, &name)) return NULL;
         if (!IS_TENSOR(tensor) || ((struct nki_tensor *)tensor)->storage->session != s)
             return EXT_NULL(ext_raise(ext_errors.error, "program", "an output is not a tensor of this run"));
-        out = &prog->tensor[((struct nki_tensor *)tensor)->storage->tensor];
-        if (out->role == VTRN_ROLE_TEMP) out->role = VTRN_ROLE_OUTPUT;
-        if (out->name == 0 && vtrn_prog_string(prog, name, strlen(name), &out->name) < 0) return PyErr_NoMemory();
+        status = vtrn_prog_output(prog, ((struct nki_tensor *)tensor)->storage->tensor, name, strlen(name), &err);
+        if (status < 0) return EXT_NULL(ext_raise_status(status, &err, "program"));
     }
     vtrn_chip_destroy(s->chip);
     s->chip = NULL;
