@@ -2,7 +2,8 @@
  * Every override is bit-exact with ref, unless its slot's comment here names an error bound (none does today).
  *
  * Common contract: n may be anything including 0; void pointers may have any alignment, typed ones that of their element;
- * dst may equal a source exactly (in place; not where a load widens) but not overlap it otherwise. fp32 arithmetic is IEEE with denormals, RNE, no contraction of separate operations unless
+ * dst may equal a source exactly (in place; not where a load widens) but not overlap it otherwise. fp32 arithmetic
+ * is IEEE with denormals, RNE, no contraction of separate operations unless
  * a slot says fma. NaN results are the quiet NaN 0x7fc00000 unless the slot copies. */
 #ifndef VTRN_KERN_H
 #define VTRN_KERN_H
