@@ -3,13 +3,14 @@
  * Each core runs alone until it is done, faults, or stands at a rendezvous; when both stand at one, the data moves and
  * both go on. With two host threads the cores run at the same time between rendezvous, with one they take turns; the
  * results of a program without races between cores are the same. A core that waits for one that cannot come is a
- * deadlock, and the message says where both are. */
+ * deadlock, and the message says where both are.
+ * Cores run in slices of host time when somebody wants to know how far they are: between slices, in the thread that
+ * called vtrn_chip_run and in no other, the progress callback says whether to go on. */
 #include "chip/chip.h"
 
-#include <stdatomic.h>
 #include <time.h>
 
-enum { SLICE = 256 /* instructions between looks at the clock */, PROGRESS_MS = 100 };
+enum { START = 64 /* instructions that two cores begin with in turn */, PROGRESS_MS = 100 };
 
 struct vtrn_chip {
     struct vtrn_prog *prog;
@@ -21,19 +22,24 @@ struct vtrn_chip {
     struct vtrn_fault deadlock;
     unsigned closed;
     bool release;
-    int64_t next_progress_ms;
-    _Atomic bool stop;
+    int64_t slice_end_ms; /* written between slices, read by the cores' threads */
 };
 
-void vtrn_run_options_init(struct vtrn_run_options *options) { *options = (struct vtrn_run_options){.seed = 1}; }
+void vtrn_run_options_init(struct vtrn_run_options *options) { *options = (struct vtrn_run_options){ .seed = 1 }; }
 
 /* ---- progress and interruption ---- */
-
 static int64_t now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A core asks now and then whether its slice is over. */
+static bool slice_is_over(void *self)
+{
+    const struct vtrn_chip *chip = self;
+    return now_ms() >= chip->slice_end_ms;
 }
 
 static double share_done(const struct vtrn_chip *chip)
@@ -46,25 +52,6 @@ static double share_done(const struct vtrn_chip *chip)
     }
     return all ? (double)done / (double)all : 1;
 }
-
-/* Asked by core 0's thread now and then; true stops both cores. */
-static bool poll(struct vtrn_chip *chip)
-{
-    if (!chip->options.progress || atomic_load(&chip->stop)) return atomic_load(&chip->stop);
-    int64_t now = now_ms();
-    if (now < chip->next_progress_ms) return false;
-    chip->next_progress_ms = now + PROGRESS_MS;
-    if (!chip->options.progress(chip->options.progress_self, share_done(chip))) atomic_store(&chip->stop, true);
-    return atomic_load(&chip->stop);
-}
-
-static bool interrupted(void *self)
-{
-    struct vtrn_chip *chip = self;
-    return atomic_load(&chip->stop);
-}
-
-static bool interrupted_or_progress(void *self) { return poll(self); }
 
 /* ---- life ---- */
 
@@ -87,9 +74,9 @@ static enum vtrn_status make_cores(struct vtrn_chip *chip, struct vtrn_error *er
     exec.seed = chip->options.seed;
     exec.print = chip->options.print;
     exec.print_self = chip->options.print_self;
+    exec.interrupt = chip->options.progress ? slice_is_over : NULL;
     exec.interrupt_self = chip;
     for (int c = 0; c < chip->prog->cores; c++) {
-        exec.interrupt = c == 0 ? interrupted_or_progress : interrupted;
         chip->core[c] = vtrn_core_create(chip->prog, chip->mem, c, &exec, err);
         if (!chip->core[c]) return VTRN_NOMEM;
     }
@@ -127,38 +114,43 @@ struct vtrn_core *vtrn_chip_core(struct vtrn_chip *chip, int core)
 
 /* ---- running ---- */
 
-/* Runs one core to the end of its list, a rendezvous, or a failure. */
-static void run_core(struct vtrn_chip *chip, int c)
+/* Runs one core to the end of its list, a rendezvous, the end of the slice, or a failure. */
+static void run_core_part(void *arg, int c, int cores)
 {
-    struct vtrn_core *core = chip->core[c];
-    uint32_t count = chip->prog->code[c].count;
-    enum vtrn_status status = VTRN_OK;
-    do {
-        uint32_t at = vtrn_core_position(core);
-        uint32_t end = count - at > SLICE ? at + SLICE : count;
-        status = vtrn_core_run(core, end, chip->release);
-        if (status == VTRN_OK && (c == 0 ? poll(chip) : atomic_load(&chip->stop))) status = VTRN_INTERRUPTED;
-    } while (status == VTRN_OK && vtrn_core_position(core) < count);
-    chip->status[c] = status;
-}
-
-static void run_core_part(void *arg, int part, int parts)
-{
-    (void)parts;
-    run_core(arg, part);
+    struct vtrn_chip *chip = arg;
+    (void)cores;
+    chip->status[c] = vtrn_core_run(chip->core[c], UINT32_MAX, chip->release);
 }
 
 static bool waits(const struct vtrn_chip *chip, int c) { return vtrn_core_wait(chip->core[c]) != NULL; }
 
+/* The first instructions of both cores run in turn, one of each: kernels let both cores clear the output that each then
+ * fills a part of, without a barrier, and count on cores that start together (nki-library's cascaded max does). What a core
+ * could not do here it says again in run_core_part. */
+static void run_start(struct vtrn_chip *chip)
+{
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int c = 0; c < 2; c++) {
+            struct vtrn_core *core = chip->core[c];
+            uint32_t at = vtrn_core_position(core);
+            if (waits(chip, c) || at >= START || at >= chip->prog->code[c].count) continue;
+            if (vtrn_core_run(core, at + 1, chip->release) != VTRN_OK && !waits(chip, c)) return;
+            moved = true;
+        }
+    }
+}
+
 static void run_all(struct vtrn_chip *chip)
 {
     int cores = chip->prog->cores;
+    if (cores == 2) run_start(chip);
     if (cores == 2 && !waits(chip, 0) && !waits(chip, 1) && vtrn_pool_threads(chip->pool) >= 2) {
         vtrn_pool_run(chip->pool, 2, run_core_part, chip);
         return;
     }
     for (int c = 0; c < cores; c++)
-        if (!waits(chip, c)) run_core(chip, c);
+        if (!waits(chip, c)) run_core_part(chip, c, cores);
 }
 
 /* ---- what went wrong, in words ---- */
@@ -182,7 +174,6 @@ static enum vtrn_status report_failure(struct vtrn_chip *chip, int c, struct vtr
     where(chip, c, fault ? fault->pc : vtrn_core_position(chip->core[c]), place, sizeof place);
     if (fault) return vtrn_fail(err, VTRN_FAULT, "%s: %s%s", place, chip->prog->cores > 1 ? (c ? "core 1: " : "core 0: ") : "",
                                 fault->text);
-    if (chip->status[c] == VTRN_INTERRUPTED) return vtrn_fail(err, VTRN_INTERRUPTED, "interrupted at %s", place);
     const char *why = vtrn_core_error(chip->core[c]);
     return vtrn_fail(err, chip->status[c], "%s: %s", place, why && *why ? why : vtrn_status_text(chip->status[c]));
 }
@@ -208,14 +199,33 @@ static enum vtrn_status report_deadlock(struct vtrn_chip *chip, int waiting, str
 /* After all cores have run as far as they can: what now? OK: go on with another round. */
 enum outcome { ROUND_AGAIN, ROUND_DONE, ROUND_FAILED };
 
+/* Between two slices. */
+static enum outcome next_slice(struct vtrn_chip *chip, enum vtrn_status *status_out, struct vtrn_error *err)
+{
+    char place[256];
+    if (chip->options.progress(chip->options.progress_self, share_done(chip))) {
+        chip->slice_end_ms = now_ms() + PROGRESS_MS;
+        return ROUND_AGAIN;
+    }
+    int c = chip->status[0] == VTRN_INTERRUPTED ? 0 : 1;
+    where(chip, c, vtrn_core_position(chip->core[c]), place, sizeof place);
+    *status_out = vtrn_fail(err, VTRN_INTERRUPTED, "interrupted at %s", place);
+    return ROUND_FAILED;
+}
+
 static enum outcome settle(struct vtrn_chip *chip, enum vtrn_status *status_out, struct vtrn_error *err)
 {
     int cores = chip->prog->cores;
-    for (int c = 0; c < cores; c++)
-        if (chip->status[c] < 0) {
+    bool sliced = false;
+    for (int c = 0; c < cores; c++) {
+        if (chip->status[c] == VTRN_INTERRUPTED) {
+            sliced = true;
+        } else if (chip->status[c] < 0) {
             *status_out = report_failure(chip, c, err);
             return ROUND_FAILED;
         }
+    }
+    if (sliced) return next_slice(chip, status_out, err);
     if (cores == 2 && waits(chip, 0) && waits(chip, 1)) {
         chip->status[0] = chip->status[1] = VTRN_OK;
         if (vtrn_core_meet(chip->core[0], chip->core[1]) == VTRN_OK) return ROUND_AGAIN;
@@ -241,8 +251,7 @@ enum vtrn_status vtrn_chip_run(struct vtrn_chip *chip, unsigned closed, bool rel
     enum vtrn_status status = VTRN_OK;
     chip->closed = closed;
     chip->release = release;
-    if (!chip->next_progress_ms) chip->next_progress_ms = now_ms() + PROGRESS_MS;
-    atomic_store(&chip->stop, false);
+    if (chip->options.progress && !chip->slice_end_ms) chip->slice_end_ms = now_ms() + PROGRESS_MS;
     do run_all(chip);
     while (settle(chip, &status, err) == ROUND_AGAIN);
     return status;

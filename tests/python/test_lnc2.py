@@ -188,3 +188,22 @@ def test_two_core_programs_replay():
     program = vtrn.trace(kernel[2], X, target="trn2")
     assert program.cores == 2
     assert np.array_equal(program.run(X), run(kernel[2], X))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_cores_start_together(threads):
+    """Both clear the output without a barrier, as kernels do that count on it; then each fills its half."""
+
+    @nki.jit
+    def kernel(x):
+        me, rows = nl.program_id(0), x.shape[0] // 2
+        out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(out, nl.zeros(x.shape, x.dtype))
+        part = load(x[me * rows : (me + 1) * rows])
+        for _ in range(200):  # more than one batch
+            nisa.tensor_scalar(part, part, nl.add, 1.0)
+        nisa.dma_copy(out[me * rows : (me + 1) * rows], part)
+        return out
+
+    for _ in range(5):
+        assert np.array_equal(run(kernel[2], X, threads=threads), X + 200)
