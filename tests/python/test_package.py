@@ -68,6 +68,15 @@ def test_nki_objects_are_built_from_their_annotations():
         count = None  # a field without an annotation
 
     assert (Bare().count, Bare(count=3).count, Bare.count) == (None, 3, None)
+
+    @dataclasses.dataclass
+    class OwnToo(nl.NKIObject):
+        sum: int
+
+        def __init__(self, a, b):
+            self.sum = a + b
+
+    assert OwnToo(1, b=2).sum == 3
     partly = Frozen(b=(1,))
     with pytest.raises(AttributeError, match="'a'"):
         partly.a

@@ -32,8 +32,13 @@ def _is_plain(cls, name):
 class _NKIObjectType(abc.ABCMeta):
     """Lets dataclasses be made as AWS's compiler makes objects: fields need no value, and class attributes are fields too."""
 
+    def __init__(cls, name, bases, namespace, **options):
+        super().__init__(name, bases, namespace, **options)
+        cls._has_own_init = "__init__" in namespace  # asked before a decorator adds one
+
     def __call__(cls, *args, **kwargs):
-        if not dataclasses.is_dataclass(cls):
+        maker = next(base for base in cls.__mro__ if "__init__" in base.__dict__)
+        if not dataclasses.is_dataclass(maker) or maker.__dict__.get("_has_own_init"):
             return super().__call__(*args, **kwargs)
         fields = [field for field in dataclasses.fields(cls) if field.init]
         unset = [field.name for field in fields[len(args) :] if field.name not in kwargs and _takes_unset(field)]
