@@ -26,7 +26,7 @@ struct tile {
     bool acc;
 };
 
-MM_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const float *a, const vf *x)
+MM_TILE_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const float *a, const vf *x)
 {
 #pragma GCC unroll 16
     for (int i = 0; i < mr; i++) {
@@ -35,14 +35,14 @@ MM_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], con
         for (int j = 0; j < nv; j++) c[i][j] = v_fma(s, x[j], c[i][j]);
     }
 }
-MM_INLINE void run_step(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const float *a, const float *b)
+MM_TILE_INLINE void run_step(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const float *a, const float *b)
 {
     vf x[NV];
 #pragma GCC unroll 16
     for (int j = 0; j < nv; j++) x[j] = v_load(b + j * VL);
     multiply(mr, nv, c, a, x);
 }
-MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
+MM_TILE_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
 {
     vf c[MR][MM_TILE_VECTORS];
 #pragma GCC unroll 16
@@ -70,7 +70,7 @@ MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
 }
 typedef void tile_fn(const struct tile *);
 #define TILE(mr, nv) \
-    static void tile_##mr##_##nv(const struct tile *t) { run_tile(mr, nv, t); }
+    MM_TILE static void tile_##mr##_##nv(const struct tile *t) { run_tile(mr, nv, t); }
 #define TILE_ROW(mr) EACH_NV(mr, TILE)
 #define TILE_ENTRY(mr, nv) [mr][nv] = tile_##mr##_##nv,
 #define TILE_ENTRIES(mr) EACH_NV(mr, TILE_ENTRY)
@@ -79,7 +79,7 @@ static tile_fn *const tiles[MR + 1][NV + 1] = {EACH_MR(TILE_ENTRIES)};
 
 /* The topmost tile of a panel converts the moving operand itself, from `x`, and leaves it in t->b for the tiles below: spread
  * over the steps the conversion is hidden by fma, as a phase before them it would cost 4-6 % of a 128x128x512 tile. */
-MM_INLINE void run_first_tile(const int dtype, const int nv, const struct tile *t, const struct mm_operand *x, float *b)
+MM_TILE_INLINE void run_first_tile(const int dtype, const int nv, const struct tile *t, const struct mm_operand *x, float *b)
 {
     vf c[MR][MM_TILE_VECTORS];
 #pragma GCC unroll 16
@@ -102,7 +102,7 @@ MM_INLINE void run_first_tile(const int dtype, const int nv, const struct tile *
     }
     finish_tile(MR, nv, c, t->acc, t->d, t->d_pitch, t->n);
 }
-MM_INLINE void first_tile(const int nv, const struct tile *t, const struct mm_operand *x, float *b)
+MM_TILE_INLINE void first_tile(const int nv, const struct tile *t, const struct mm_operand *x, float *b)
 {
     switch (x->dtype) {
     case VTRN_DT_F32: run_first_tile(VTRN_DT_F32, nv, t, x, b); return;
@@ -116,7 +116,7 @@ MM_INLINE void first_tile(const int nv, const struct tile *t, const struct mm_op
 }
 typedef void first_tile_fn(const struct tile *, const struct mm_operand *, float *);
 #define FIRST_TILE(mr, nv) \
-    static void first_tile_##nv(const struct tile *t, const struct mm_operand *x, float *b) { first_tile(nv, t, x, b); }
+    MM_TILE static void first_tile_##nv(const struct tile *t, const struct mm_operand *x, float *b) { first_tile(nv, t, x, b); }
 #define FIRST_TILE_ENTRY(mr, nv) [nv] = first_tile_##nv,
 EACH_NV(MR, FIRST_TILE)
 static first_tile_fn *const first_tiles[NV + 1] = {EACH_NV(MR, FIRST_TILE_ENTRY)};
@@ -209,6 +209,7 @@ static void run_panel(const struct block *w, int n0, int n, bool pack_a)
     const int steps = p->rows * p->steps, nv = mm_div_up(n, VL), tiles_m = mm_div_up(w->m, MR);
     const int next_n0 = n0 + n, next_n = mm_min(NR, p->x.columns - next_n0);
     const bool fused = w->m >= MR && p->steps == 1;
+    if (pack_a) mm_prefetch_rows(&p->x, 0, p->rows, n0, n); /* arrives while the stationary operand is packed */
     if (!fused) pack_moving(&p->x, 0, p->rows, n0, n, w->b);
     for (int i = 0; i < tiles_m; i++) {
         int m = i * MR, left = w->m - m;
@@ -251,7 +252,7 @@ static void run_long_block(const struct block *w, int n_begin)
 
 /* ---- few stationary columns (decoding): each moving element is used m <= DIRECT_M times, so it is converted in
  * registers on its way into the chains and never written back ---- */
-MM_INLINE void direct_tile(const int dtype, const int mr, const int nv, const struct mm_product *p, const float *a, int n0)
+MM_TILE_INLINE void direct_tile(const int dtype, const int mr, const int nv, const struct mm_product *p, const float *a, int n0)
 {
     vf c[DIRECT_M][MM_TILE_VECTORS];
 #pragma GCC unroll 16
@@ -269,14 +270,14 @@ MM_INLINE void direct_tile(const int dtype, const int mr, const int nv, const st
     }
     finish_tile(mr, nv, c, p->acc, p->d + n0, p->d_pitch, nv * VL);
 }
-MM_INLINE int direct_rows(const int dtype, const int mr, const struct mm_product *p, const float *a)
+MM_TILE_INLINE int direct_rows(const int dtype, const int mr, const struct mm_product *p, const float *a)
 {
     const int nv = direct_vectors(mr);
     int n0 = 0;
     for (; n0 + nv * VL <= p->x.columns; n0 += nv * VL) direct_tile(dtype, mr, nv, p, a, n0);
     return n0;
 }
-MM_INLINE int direct_as(const int dtype, const struct mm_product *p, const float *a)
+MM_TILE_INLINE int direct_as(const int dtype, const struct mm_product *p, const float *a)
 {
     switch (p->s.columns) {
     case 1: return direct_rows(dtype, 1, p, a);
@@ -286,7 +287,7 @@ MM_INLINE int direct_as(const int dtype, const struct mm_product *p, const float
     }
 }
 /* Computes the leftmost columns as far as whole groups of vectors go; returns how many. */
-static int run_direct(const struct mm_product *p)
+MM_TILE static int run_direct(const struct mm_product *p)
 {
     if (p->s.columns > DIRECT_M || p->steps != 1 || p->rows > MM_SCRATCH_S / (AP * 4) ||
         p->x.columns < direct_vectors(p->s.columns) * VL)

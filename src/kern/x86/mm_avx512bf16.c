@@ -24,7 +24,7 @@ struct tile {
     int n; /* valid columns */
     bool acc;
 };
-MM_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const uint32_t *a, const __m512i *x)
+MM_TILE_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const uint32_t *a, const __m512i *x)
 {
 #pragma GCC unroll 16
     for (int i = 0; i < mr; i++) {
@@ -33,14 +33,14 @@ MM_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], con
         for (int j = 0; j < nv; j++) c[i][j] = _mm512_dpbf16_ps(c[i][j], s, (__m512bh)x[j]);
     }
 }
-MM_INLINE void run_step(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const uint32_t *a, const uint32_t *b)
+MM_TILE_INLINE void run_step(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const uint32_t *a, const uint32_t *b)
 {
     __m512i x[NV];
 #pragma GCC unroll 16
     for (int j = 0; j < nv; j++) x[j] = _mm512_loadu_si512(b + j * VL);
     multiply(mr, nv, c, a, x);
 }
-MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
+MM_TILE_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
 {
     vf c[MR][MM_TILE_VECTORS];
 #pragma GCC unroll 16
@@ -59,7 +59,7 @@ MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
 }
 typedef void tile_fn(const struct tile *);
 #define TILE(mr, nv) \
-    static void tile_##mr##_##nv(const struct tile *t) { run_tile(mr, nv, t); }
+    MM_TILE static void tile_##mr##_##nv(const struct tile *t) { run_tile(mr, nv, t); }
 #define TILE_ENTRY(mr, nv) [mr][nv] = tile_##mr##_##nv,
 EACH_TILE(TILE)
 static tile_fn *const tiles[MR + 1][NV + 1] = {EACH_TILE(TILE_ENTRY)};
@@ -71,7 +71,7 @@ struct first {
     int rows, s_exponent;
     uint32_t *b;
 };
-MM_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const struct tile *t, const struct first *f)
+MM_TILE_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const struct tile *t, const struct first *f)
 {
     vf c[MR][MM_TILE_VECTORS];
 #pragma GCC unroll 16
@@ -101,7 +101,7 @@ MM_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const
     finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
     return true;
 }
-MM_INLINE bool first_tile(const int mr, const int nv, const struct tile *t, const struct first *f)
+MM_TILE_INLINE bool first_tile(const int mr, const int nv, const struct tile *t, const struct first *f)
 {
     switch (f->x->dtype) {
     case VTRN_DT_BF16: return run_first_tile(VTRN_DT_BF16, mr, nv, t, f);
@@ -111,10 +111,10 @@ MM_INLINE bool first_tile(const int mr, const int nv, const struct tile *t, cons
     }
 }
 typedef bool first_tile_fn(const struct tile *, const struct first *);
-static bool first_tile_1(const struct tile *t, const struct first *f) { return first_tile(8, 1, t, f); }
-static bool first_tile_2(const struct tile *t, const struct first *f) { return first_tile(8, 2, t, f); }
-static bool first_tile_3(const struct tile *t, const struct first *f) { return first_tile(4, 3, t, f); }
-static bool first_tile_4(const struct tile *t, const struct first *f) { return first_tile(4, 4, t, f); }
+MM_TILE static bool first_tile_1(const struct tile *t, const struct first *f) { return first_tile(8, 1, t, f); }
+MM_TILE static bool first_tile_2(const struct tile *t, const struct first *f) { return first_tile(8, 2, t, f); }
+MM_TILE static bool first_tile_3(const struct tile *t, const struct first *f) { return first_tile(4, 3, t, f); }
+MM_TILE static bool first_tile_4(const struct tile *t, const struct first *f) { return first_tile(4, 4, t, f); }
 static first_tile_fn *const first_tiles[NV + 1] = {NULL, first_tile_1, first_tile_2, first_tile_3, first_tile_4};
 
 static int pack_moving(const struct mm_operand *op, int rows, int column0, int columns, uint32_t *out)
