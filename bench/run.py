@@ -1,6 +1,6 @@
 """./dev bench: runs every benchmark of the build one after the other and shows one table.
 
-    run.py --build BUILD [--json FILE] [--quick] [NAME...]     NAME: of bench_NAME; without one all run
+    run.py --build BUILD [--json FILE] [--docs] [--quick] [NAME...]     NAME: of bench_NAME; without one all run
 
 Each benchmark measures its goal's yardstick (a register peak, a native library) interleaved with its own work. The JSON is a list
 of {name, value, unit, goal, ok}; a missed goal is a row that says so, not an error.
@@ -35,10 +35,27 @@ def host() -> str:
     return f"{cpu}, {len(os.sched_getaffinity(0))} host threads, load {os.getloadavg()[0]:.1f}"
 
 
+DOCS = HERE.parent / "docs/performance.md"
+BEGIN, END = "<!-- begin: written by ./dev bench --docs -->", "<!-- end -->"
+
+
+def write_docs(rows):
+    """The table of docs/performance.md, between its two marks."""
+    before, _, rest = DOCS.read_text().partition(BEGIN)
+    after = rest.partition(END)[2]
+    lines = [f"Measured on: {host()}.", "", "| figure | value | unit | goal | reached |", "|---|---|---|---|---|"]
+    for row in rows:
+        goal = "" if row["goal"] is None else f"{row['goal']:g}"
+        reached = "" if row["goal"] is None else "yes" if row["ok"] else "no"
+        lines.append(f"| {row['name']} | {row['value']:.4g} | {row['unit']} | {goal} | {reached} |")
+    DOCS.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="all benchmarks and their goals", allow_abbrev=False)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--docs", action="store_true", help="also write the table of docs/performance.md")
     parser.add_argument("--quick", action="store_true", help="small sizes where a benchmark has some")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
@@ -59,6 +76,8 @@ def main() -> int:
             rows += json.loads(file.read_text())
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if options.docs:
+        write_docs(rows)
     goals = [row for row in rows if row["goal"] is not None]
     missed = [row for row in goals if not row["ok"]]
     print(f"\n{len(rows)} figures; {len(goals) - len(missed)} of {len(goals)} goals reached")
