@@ -6,13 +6,15 @@
 enum { LANES = 4 };
 typedef __m512i tv;
 
-/* Masked broadcasts from memory: unlike inserts they need no shuffle. */
+MM_INLINE __m256i load_two(const uint8_t *p, ptrdiff_t lane_pitch)
+{
+    __m256i low = _mm256_castsi128_si256(_mm_loadu_si128((const void *)p));
+    return _mm256_inserti128_si256(low, _mm_loadu_si128((const void *)(p + lane_pitch)), 1);
+}
+/* In halves: measured on Zen 4, faster than four masked broadcasts. */
 MM_INLINE tv tv_load(const uint8_t *p, ptrdiff_t lane_pitch)
 {
-    tv v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)p));
-    v = _mm512_mask_broadcast_i32x4(v, 0x00f0, _mm_loadu_si128((const void *)(p + lane_pitch)));
-    v = _mm512_mask_broadcast_i32x4(v, 0x0f00, _mm_loadu_si128((const void *)(p + 2 * lane_pitch)));
-    return _mm512_mask_broadcast_i32x4(v, 0xf000, _mm_loadu_si128((const void *)(p + 3 * lane_pitch)));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(load_two(p, lane_pitch)), load_two(p + 2 * lane_pitch, lane_pitch), 1);
 }
 MM_INLINE void tv_store(uint8_t *p, tv v) { _mm512_storeu_si512(p, v); }
 MM_INLINE tv tv_zip_low(const int elem_bytes, tv a, tv b)
