@@ -7,7 +7,7 @@ import matmul_mxfp8
 import vtrn
 
 EXAMPLES = (matmul_bf16, attention, matmul_mxfp8, mamba_scan)
-HEAD = ("kernel", "size", "instructions", "error", "limit", "vtrn", "native", "", "ratio", "")
+HEAD = ("kernel", "size", "instructions", "error", "limit", "vtrn", "native", "native library", "ratio", "")
 
 
 def row(o):
