@@ -5,6 +5,7 @@
 
 import argparse
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -27,7 +28,10 @@ def script(name, *arguments):
 def headers(build):
     """Each header compiles alone, so that the order of includes never matters."""
     wrong, count = [], 0
+    other = "arm" if platform.machine() in ("x86_64", "AMD64") else "x86"  # folders of another family's instructions
     for path in tracked("src/*.h", "include/*.h"):
+        if other in path.parts:
+            continue
         count += 1
         good, text = run("cc", "-std=gnu11", "-fsyntax-only", "-Wall", "-Iinclude", "-Isrc", *simd_flags(path), "-x", "c", path)
         if not good:
