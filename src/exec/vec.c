@@ -55,16 +55,17 @@ void exec_apply_pair(const struct vtrn_kern *kern, const struct exec_step *first
                      const float *x, int64_t p0, int64_t np, int64_t n, float *tmp)
 {
     const struct exec_scalars *mul = &first->scalar, *add = &second->scalar;
-    bool rows = np == 1 || (mul->same && add->same) || n > SPREAD_MAX;
 
-    if (first->op == VTRN_ALU_MULTIPLY && second->op == VTRN_ALU_ADD && rows) {
+    if (first->op == VTRN_ALU_MULTIPLY && second->op == VTRN_ALU_ADD) {
         bool same = np == 1 || (mul->same && add->same);
         int64_t calls = same ? 1 : np, length = same ? np * n : n;
 
-        for (int64_t p = 0; p < calls; p++)
-            kern->mul_add(out + p * n, x + p * n, mul->value[mul->same ? 0 : p0 + p], add->value[add->same ? 0 : p0 + p],
-                          (size_t)length);
-        return;
+        if (same || n > SPREAD_MAX) {
+            for (int64_t p = 0; p < calls; p++)
+                kern->mul_add(out + p * n, x + p * n, mul->value[mul->same ? 0 : p0 + p], add->value[add->same ? 0 : p0 + p],
+                              (size_t)length);
+            return;
+        }
     }
     exec_apply(kern, first, out, x, p0, np, n, tmp);
     if (second->op != VTRN_ALU_NONE) exec_apply(kern, second, out, out, p0, np, n, tmp);
