@@ -102,14 +102,21 @@ static void run_reduce(const struct bench *b, const struct slot *slot)
         return;
     }
     for (int p = 0; p < PARTITIONS; p++)
-        b->kern->reduce[slot->index](field(b, p, 2), field(b, p, 0), (size_t)slot->elems, (size_t)slot->rows,
-                                     (size_t)slot->elems);
+        b->kern->reduce[slot->index](field(b, p, 2), field(b, p, 0), (size_t)slot->elems, (size_t)slot->rows, (size_t)slot->elems);
 }
 static void run_scan(const struct bench *b, const struct slot *slot)
 {
     struct vtrn_scan scan = {
-        .dst = field(b, 0, 2), .a = field(b, 0, 0), .b = field(b, 0, 1), .dst_stride = PITCH, .a_stride = PITCH,
-        .b_stride = PITCH, .state = field(b, 0, 3), .rows = (size_t)slot->rows, .n = ELEMS, .op0 = VTRN_ALU_MULTIPLY,
+        .dst = field(b, 0, 2),
+        .a = field(b, 0, 0),
+        .b = field(b, 0, 1),
+        .dst_stride = PITCH,
+        .a_stride = PITCH,
+        .b_stride = PITCH,
+        .state = field(b, 0, 3),
+        .rows = (size_t)slot->rows,
+        .n = ELEMS,
+        .op0 = VTRN_ALU_MULTIPLY,
         .op1 = VTRN_ALU_ADD,
     };
     b->kern->scan(&scan);
@@ -117,63 +124,63 @@ static void run_scan(const struct bench *b, const struct slot *slot)
 
 /* Goals: bench goals of the project; conversions are to move bytes at most of the copy's rate. */
 static const struct slot slots[] = {
-    {"add", run_tt, VTRN_ALU_ADD, 0, 0, 8, 12, 0},
-    {"maximum", run_tt, VTRN_ALU_MAXIMUM, 0, 0, 0, 12, 0},
-    {"divide", run_tt, VTRN_ALU_DIVIDE, 0, 0, 0, 12, 0},
-    {"power", run_tt, VTRN_ALU_POWER, 0, 0, 0, 12, 0},
-    {"multiply scalar", run_ts, VTRN_ALU_MULTIPLY, 0, 0, 0, 8, 0},
-    {"greater scalar", run_ts, VTRN_ALU_GREATER, 0, 0, 0, 8, 0},
-    {"mul_add", run_mul_add, 0, 0, 0, 12, 8, 0},
-    {"add i32", run_tt_i32, VTRN_ALU_ADD, 0, 0, 0, 12, 0},
-    {"left_shift 4 bytes", run_bits, VTRN_ALU_LEFT_SHIFT, 0, 0, 0, 12, 0},
-    {"exp", run_act, VTRN_ACT_EXP, 0, 0, 5, 8, 0},
-    {"exp scaled", run_act_scaled, VTRN_ACT_EXP, 0, 0, 5, 8, 0},
-    {"gelu", run_act, VTRN_ACT_GELU, 0, 0, 5, 8, 0},
-    {"gelu scaled", run_act_scaled, VTRN_ACT_GELU, 0, 0, 0, 8, 0},
-    {"gelu_apprx_tanh", run_act, VTRN_ACT_GELU_APPRX_TANH, 0, 0, 5, 8, 0},
-    {"gelu_apprx_sigmoid", run_act, VTRN_ACT_GELU_APPRX_SIGMOID, 0, 0, 0, 8, 0},
-    {"silu", run_act, VTRN_ACT_SILU, 0, 0, 5, 8, 0},
-    {"silu scaled", run_act_scaled, VTRN_ACT_SILU, 0, 0, 0, 8, 0},
-    {"sigmoid", run_act, VTRN_ACT_SIGMOID, 0, 0, 0, 8, 0},
-    {"tanh", run_act, VTRN_ACT_TANH, 0, 0, 0, 8, 0},
-    {"erf", run_act, VTRN_ACT_ERF, 0, 0, 0, 8, 0},
-    {"softplus", run_act, VTRN_ACT_SOFTPLUS, 0, 0, 0, 8, 0},
-    {"mish", run_act, VTRN_ACT_MISH, 0, 0, 0, 8, 0},
-    {"gelu_dx", run_act, VTRN_ACT_GELU_DX, 0, 0, 0, 8, 0},
-    {"silu_dx", run_act, VTRN_ACT_SILU_DX, 0, 0, 0, 8, 0},
-    {"log", run_act, VTRN_ACT_LOG, 0, 0, 0, 8, 0},
-    {"sin", run_act, VTRN_ACT_SIN, 0, 0, 0, 8, 0},
-    {"arctan", run_act, VTRN_ACT_ARCTAN, 0, 0, 0, 8, 0},
-    {"sqrt", run_act, VTRN_ACT_SQRT, 0, 0, 0, 8, 0},
-    {"rsqrt", run_act, VTRN_ACT_RSQRT, 0, 0, 0, 8, 0},
-    {"relu", run_act, VTRN_ACT_RELU, 0, 0, 0, 8, 0},
-    {"load bf16", run_load, VTRN_DT_BF16, 0, 0, 0, 6, 0.7},
-    {"load f16", run_load, VTRN_DT_F16, 0, 0, 0, 6, 0.7},
-    {"load e4m3", run_load, VTRN_DT_F8E4M3, 0, 0, 0, 5, 0},
-    {"load e5m2", run_load, VTRN_DT_F8E5M2, 0, 0, 0, 5, 0},
-    {"load i32", run_load, VTRN_DT_I32, 0, 0, 0, 8, 0},
-    {"load u8", run_load, VTRN_DT_U8, 0, 0, 0, 5, 0},
-    {"store bf16", run_store, VTRN_DT_BF16, 0, 0, 0, 6, 0.7},
-    {"store f16", run_store, VTRN_DT_F16, 0, 0, 0, 6, 0.7},
-    {"store e4m3", run_store, VTRN_DT_F8E4M3, 0, 0, 0, 5, 0},
-    {"store e4m3fn", run_store, VTRN_DT_F8E4M3FN, 0, 0, 0, 5, 0},
-    {"store e5m2", run_store, VTRN_DT_F8E5M2, 0, 0, 0, 5, 0},
-    {"store i32", run_store, VTRN_DT_I32, 0, 0, 0, 8, 0},
-    {"store i8", run_store, VTRN_DT_I8, 0, 0, 0, 5, 0},
-    {"store tf32", run_store, VTRN_DT_TF32, 0, 0, 0, 8, 0},
-    {"store_sr bf16", run_store_sr, VTRN_DT_BF16, 0, 0, 0, 10, 0},
-    {"store_sr e4m3", run_store_sr, VTRN_DT_F8E4M3, 0, 0, 0, 9, 0},
-    {"reduce add", run_reduce, VTRN_ALU_ADD, PARTITIONS, 0, 6, 4, 0},
-    {"reduce maximum", run_reduce, VTRN_ALU_MAXIMUM, PARTITIONS, 0, 6, 4, 0},
-    {"reduce abs_max", run_reduce, VTRN_ALU_ABS_MAX, PARTITIONS, 0, 0, 4, 0},
-    {"reduce add, 1 row", run_reduce, VTRN_ALU_ADD, 1, 0, 0, 4, 0},
-    {"reduce add, 8 rows", run_reduce, VTRN_ALU_ADD, 8, 0, 0, 4, 0},
-    {"reduce add, 32 rows of 16", run_reduce, VTRN_ALU_ADD, 32, 16, 6, 4, 0},
-    {"reduce add, 128 rows of 4", run_reduce, VTRN_ALU_ADD, 128, 4, 0, 4, 0},
-    {"reduce add, 256 rows of 2", run_reduce, VTRN_ALU_ADD, 256, 2, 0, 4, 0},
-    {"reduce add, 512 rows of 1", run_reduce, VTRN_ALU_ADD, 512, 1, 0, 4, 0},
-    {"scan multiply add", run_scan, 0, PARTITIONS, 0, 0, 12, 0},
-    {"scan multiply add, 1 row", run_scan, 0, 1, 0, 0, 12, 0},
+    { "add", run_tt, VTRN_ALU_ADD, 0, 0, 8, 12, 0 },
+    { "maximum", run_tt, VTRN_ALU_MAXIMUM, 0, 0, 0, 12, 0 },
+    { "divide", run_tt, VTRN_ALU_DIVIDE, 0, 0, 0, 12, 0 },
+    { "power", run_tt, VTRN_ALU_POWER, 0, 0, 0, 12, 0 },
+    { "multiply scalar", run_ts, VTRN_ALU_MULTIPLY, 0, 0, 0, 8, 0 },
+    { "greater scalar", run_ts, VTRN_ALU_GREATER, 0, 0, 0, 8, 0 },
+    { "mul_add", run_mul_add, 0, 0, 0, 12, 8, 0 },
+    { "add i32", run_tt_i32, VTRN_ALU_ADD, 0, 0, 0, 12, 0 },
+    { "left_shift 4 bytes", run_bits, VTRN_ALU_LEFT_SHIFT, 0, 0, 0, 12, 0 },
+    { "exp", run_act, VTRN_ACT_EXP, 0, 0, 5, 8, 0 },
+    { "exp scaled", run_act_scaled, VTRN_ACT_EXP, 0, 0, 5, 8, 0 },
+    { "gelu", run_act, VTRN_ACT_GELU, 0, 0, 5, 8, 0 },
+    { "gelu scaled", run_act_scaled, VTRN_ACT_GELU, 0, 0, 0, 8, 0 },
+    { "gelu_apprx_tanh", run_act, VTRN_ACT_GELU_APPRX_TANH, 0, 0, 5, 8, 0 },
+    { "gelu_apprx_sigmoid", run_act, VTRN_ACT_GELU_APPRX_SIGMOID, 0, 0, 0, 8, 0 },
+    { "silu", run_act, VTRN_ACT_SILU, 0, 0, 5, 8, 0 },
+    { "silu scaled", run_act_scaled, VTRN_ACT_SILU, 0, 0, 0, 8, 0 },
+    { "sigmoid", run_act, VTRN_ACT_SIGMOID, 0, 0, 0, 8, 0 },
+    { "tanh", run_act, VTRN_ACT_TANH, 0, 0, 0, 8, 0 },
+    { "erf", run_act, VTRN_ACT_ERF, 0, 0, 0, 8, 0 },
+    { "softplus", run_act, VTRN_ACT_SOFTPLUS, 0, 0, 0, 8, 0 },
+    { "mish", run_act, VTRN_ACT_MISH, 0, 0, 0, 8, 0 },
+    { "gelu_dx", run_act, VTRN_ACT_GELU_DX, 0, 0, 0, 8, 0 },
+    { "silu_dx", run_act, VTRN_ACT_SILU_DX, 0, 0, 0, 8, 0 },
+    { "log", run_act, VTRN_ACT_LOG, 0, 0, 0, 8, 0 },
+    { "sin", run_act, VTRN_ACT_SIN, 0, 0, 0, 8, 0 },
+    { "arctan", run_act, VTRN_ACT_ARCTAN, 0, 0, 0, 8, 0 },
+    { "sqrt", run_act, VTRN_ACT_SQRT, 0, 0, 0, 8, 0 },
+    { "rsqrt", run_act, VTRN_ACT_RSQRT, 0, 0, 0, 8, 0 },
+    { "relu", run_act, VTRN_ACT_RELU, 0, 0, 0, 8, 0 },
+    { "load bf16", run_load, VTRN_DT_BF16, 0, 0, 0, 6, 0.7 },
+    { "load f16", run_load, VTRN_DT_F16, 0, 0, 0, 6, 0.7 },
+    { "load e4m3", run_load, VTRN_DT_F8E4M3, 0, 0, 0, 5, 0 },
+    { "load e5m2", run_load, VTRN_DT_F8E5M2, 0, 0, 0, 5, 0 },
+    { "load i32", run_load, VTRN_DT_I32, 0, 0, 0, 8, 0 },
+    { "load u8", run_load, VTRN_DT_U8, 0, 0, 0, 5, 0 },
+    { "store bf16", run_store, VTRN_DT_BF16, 0, 0, 0, 6, 0.7 },
+    { "store f16", run_store, VTRN_DT_F16, 0, 0, 0, 6, 0.7 },
+    { "store e4m3", run_store, VTRN_DT_F8E4M3, 0, 0, 0, 5, 0 },
+    { "store e4m3fn", run_store, VTRN_DT_F8E4M3FN, 0, 0, 0, 5, 0 },
+    { "store e5m2", run_store, VTRN_DT_F8E5M2, 0, 0, 0, 5, 0 },
+    { "store i32", run_store, VTRN_DT_I32, 0, 0, 0, 8, 0 },
+    { "store i8", run_store, VTRN_DT_I8, 0, 0, 0, 5, 0 },
+    { "store tf32", run_store, VTRN_DT_TF32, 0, 0, 0, 8, 0 },
+    { "store_sr bf16", run_store_sr, VTRN_DT_BF16, 0, 0, 0, 10, 0 },
+    { "store_sr e4m3", run_store_sr, VTRN_DT_F8E4M3, 0, 0, 0, 9, 0 },
+    { "reduce add", run_reduce, VTRN_ALU_ADD, PARTITIONS, 0, 6, 4, 0 },
+    { "reduce maximum", run_reduce, VTRN_ALU_MAXIMUM, PARTITIONS, 0, 6, 4, 0 },
+    { "reduce abs_max", run_reduce, VTRN_ALU_ABS_MAX, PARTITIONS, 0, 0, 4, 0 },
+    { "reduce add, 1 row", run_reduce, VTRN_ALU_ADD, 1, 0, 0, 4, 0 },
+    { "reduce add, 8 rows", run_reduce, VTRN_ALU_ADD, 8, 0, 0, 4, 0 },
+    { "reduce add, 32 rows of 16", run_reduce, VTRN_ALU_ADD, 32, 16, 6, 4, 0 },
+    { "reduce add, 128 rows of 4", run_reduce, VTRN_ALU_ADD, 128, 4, 0, 4, 0 },
+    { "reduce add, 256 rows of 2", run_reduce, VTRN_ALU_ADD, 256, 2, 0, 4, 0 },
+    { "reduce add, 512 rows of 1", run_reduce, VTRN_ALU_ADD, 512, 1, 0, 4, 0 },
+    { "scan multiply add", run_scan, 0, PARTITIONS, 0, 0, 12, 0 },
+    { "scan multiply add, 1 row", run_scan, 0, 1, 0, 0, 12, 0 },
 };
 
 static double slot_elements(const struct slot *slot)
@@ -204,7 +211,7 @@ static void json_row(struct bench *b, const char *name, const char *suffix, doub
 }
 static void measure(struct bench *b, const struct slot *slot)
 {
-    static const struct slot copy = {"copy", run_copy, 0, 0, 0, 0, 8, 0};
+    static const struct slot copy = { "copy", run_copy, 0, 0, 0, 0, 8, 0 };
     double best = 0, best_copy = 0, best_peak = 0;
 
     for (int i = 0; i < b->samples; i++) {
@@ -251,7 +258,7 @@ static void fill(const struct bench *b)
 
 int main(int argc, char **argv)
 {
-    struct bench b = {.kern = vtrn_kern_best(), .samples = 11};
+    struct bench b = { .kern = vtrn_kern_best(), .samples = 11 };
     int at = 1;
     for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
         if (strcmp(argv[at], "--json") == 0) b.json = fopen(argv[at + 1], "w");

@@ -277,7 +277,7 @@ def main():
         out.write(HEAD % "Constants and polynomials of functions, for every level.")
         out.write("#ifndef VTRN_ACT_POLY_H\n#define VTRN_ACT_POLY_H\n\n" + poly_header(sys.stderr) + "\n\n#endif\n")
     with open(os.path.join(folder, "act_tables.c"), "w") as out:
-        out.write(HEAD % "Piecewise polynomials in fp32, for every level; struct act_table says how they are used.")
+        out.write(HEAD % "Piecewise polynomials in fp32, for every level.")
         out.write('#include "kern/act_tables.h"\n')
         for name, spec in TABLES.items():
             out.write("\n" + table_text(name, spec, sys.stderr) + "\n")

@@ -35,10 +35,7 @@ KERN_INLINE vd d_act(const enum vtrn_act func, vd x)
     default: return d_atan(x);
     }
 }
-KERN_INLINE vf v_act_wide(const enum vtrn_act func, vf x)
-{
-    return v_canonical(v_of_d(d_act(func, d_of(x))));
-}
+KERN_INLINE vf v_act_wide(const enum vtrn_act func, vf x) { return v_canonical(v_of_d(d_act(func, d_of(x)))); }
 KERN_INLINE void wide_row(const enum vtrn_act func, float *dst, const float *a, float scale, float bias, size_t n)
 {
     const vf s = v_set1(scale), b = v_set1(bias);
@@ -52,7 +49,7 @@ enum { BLOCK = WAYS * VL, PENDING = 8 /* blocks */ };
 typedef void beyond_function(float *dst, const float *x, size_t n);
 struct pending {
     int count;
-    size_t at[PENDING];          /* of the block in the row */
+    size_t at[PENDING]; /* of the block in the row */
     float x[PENDING][BLOCK];
 };
 /* Places the right values over what the table gave for lanes beyond `limit`, NaNs among them. Out of line, so that the loop
@@ -86,7 +83,7 @@ enum table_kind { TABLE_SIGMOID, TABLE_GATE, TABLE_SOFTPLUS, TABLE_ODD };
 struct table_form {
     enum table_kind kind;
     int degree;
-    bool even_width;  /* the width is a power of two: pieces are found by adding alone */
+    bool even_width; /* the width is a power of two: pieces are found by adding alone */
     bool rest_slope;
 };
 struct table_words {
@@ -129,7 +126,8 @@ KERN_INLINE void table_block(const struct table_form f, const struct table_words
     EACH(w) piece[w] = v_bits(y[w]);
     EACH(w) y[w] = v_pick16(&t->term[f.degree], piece[w]);
     for (int k = f.degree - 1; k > 0; k--) EACH(w) y[w] = v_fma(y[w], u[w], v_pick16(&t->term[k], piece[w]));
-    EACH(w) {
+    EACH(w)
+    {
         vf base = v_pick16(&t->term[0], piece[w]);
         if (f.rest_slope) base = v_fma(u[w], t->rest_slope, base);
         y[w] = v_fma(y[w], u[w], base);
@@ -168,8 +166,8 @@ KERN_INLINE size_t table_blocks(const struct table_form f, const struct act_tabl
     return i;
 }
 /* The row's last elements, less than a block. */
-KERN_INLINE void table_end(const struct table_form f, const struct act_table *t, float *dst, const float *a, float scale, float bias,
-                           size_t i, size_t n, struct pending *pending)
+KERN_INLINE void table_end(const struct table_form f, const struct act_table *t, float *dst, const float *a, float scale,
+                           float bias, size_t i, size_t n, struct pending *pending)
 {
     const vf s = v_set1(scale), b = v_set1(bias);
     struct table_words words;
@@ -179,14 +177,14 @@ KERN_INLINE void table_end(const struct table_form f, const struct act_table *t,
     pending->count = f.kind != TABLE_ODD;
     for (size_t lane = 0; i < n; i += VL, lane += VL) {
         int lanes = n - i < VL ? (int)(n - i) : VL;
-        vf x[1] = {inner(a + i, s, b, lanes)};
+        vf x[1] = { inner(a + i, s, b, lanes) };
         v_store(pending->x[0] + lane, x[0], VL);
         table_block(f, &words, x, 1);
         v_store(dst + i, x[0], lanes);
     }
 }
-KERN_INLINE void table_row(const struct table_form f, const struct act_table *t, beyond_function *beyond, float *dst, const float *a,
-                           float scale, float bias, const bool plain, size_t n)
+KERN_INLINE void table_row(const struct table_form f, const struct act_table *t, beyond_function *beyond, float *dst,
+                           const float *a, float scale, float bias, const bool plain, size_t n)
 {
     struct pending pending;
     size_t i = 0;
@@ -205,11 +203,9 @@ KERN_INLINE void table_row(const struct table_form f, const struct act_table *t,
     static void beyond_##NAME(float *dst, const float *x, size_t n) { wide_row(VTRN_ACT_##NAME, dst, x, 1, 0, n); } \
     static void act_##NAME(float *dst, const float *a, float scale, float bias, size_t n) \
     { \
-        const struct table_form form = {KIND, DEGREE, EVEN_WIDTH, REST_SLOPE}; \
-        if ((PLAIN) && scale == 1 && bias == 0) \
-            table_row(form, &vtrn_act_table_##table, beyond_##NAME, dst, a, 1, 0, true, n); \
-        else \
-            table_row(form, &vtrn_act_table_##table, beyond_##NAME, dst, a, scale, bias, false, n); \
+        const struct table_form form = { KIND, DEGREE, EVEN_WIDTH, REST_SLOPE }; \
+        if ((PLAIN) && scale == 1 && bias == 0) table_row(form, &vtrn_act_table_##table, beyond_##NAME, dst, a, 1, 0, true, n); \
+        else table_row(form, &vtrn_act_table_##table, beyond_##NAME, dst, a, scale, bias, false, n); \
     }
 TABLE(SIGMOID, sigmoid, TABLE_SIGMOID, 6, false, false, true)
 TABLE(GELU, gelu, TABLE_GATE, 6, true, false, true)
@@ -246,8 +242,8 @@ static void act_EXP(float *dst, const float *a, float scale, float bias, size_t 
 {
     static const float power[ACT_PIECES] = { ACT_EXP_TABLE };
     const struct exp_words words = {
-        v_table16_of(power), v_set1(ACT_EXP_PER_STEP), v_set1(ACT_ROUND), v_set1(ACT_EXP_STEP_HIGH),
-        v_set1(ACT_EXP_STEP_LOW), v_set1(ACT_EXP_C2), v_set1(ACT_EXP_C3),
+        v_table16_of(power),      v_set1(ACT_EXP_PER_STEP), v_set1(ACT_ROUND),  v_set1(ACT_EXP_STEP_HIGH),
+        v_set1(ACT_EXP_STEP_LOW), v_set1(ACT_EXP_C2),       v_set1(ACT_EXP_C3),
     };
     const vf s = v_set1(scale), b = v_set1(bias), limit = v_set1(87);
     size_t i = 0;
@@ -302,8 +298,7 @@ static void prelu(float *dst, const float *a, float scale, float bias, float slo
 }
 
 #define EACH_SHORT(X) X(COPY) X(SQUARE) X(RELU) X(SQRT) X(RSQRT) X(RECIPROCAL) X(SIGN) X(ABS) X(PRELU)
-#define EACH_WIDE(X) \
-    X(GELU_DX) X(GELU_APPRX_SIGMOID_DX) X(SILU_DX) X(MISH) X(ERF_DX) X(LOG) X(SIN) X(ARCTAN)
+#define EACH_WIDE(X)  X(GELU_DX) X(GELU_APPRX_SIGMOID_DX) X(SILU_DX) X(MISH) X(ERF_DX) X(LOG) X(SIN) X(ARCTAN)
 #define SHORT(NAME) \
     static void act_##NAME(float *dst, const float *a, float scale, float bias, size_t n) \
     { \

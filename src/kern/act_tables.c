@@ -1,4 +1,4 @@
-/* Written by tools/gen_act_tables.py; do not edit. Piecewise polynomials in fp32, for every level; struct act_table says how they are used. */
+/* Written by tools/gen_act_tables.py; do not edit. Piecewise polynomials in fp32, for every level. */
 #include "kern/act_tables.h"
 
 /* sigmoid(-a), relative error of the polynomials 2^-24.4 */

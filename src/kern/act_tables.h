@@ -18,12 +18,12 @@ struct act_table {
 #define ACT_ROUND 0x1.8p23f
 
 /* The functions of a >= 0 are in act_tables.c; these say how f(x) follows. */
-extern const struct act_table vtrn_act_table_sigmoid;      /* x < 0 ? T : 1 - T */
-extern const struct act_table vtrn_act_table_silu;         /* max(x, 0) - T, and the next three */
+extern const struct act_table vtrn_act_table_sigmoid; /* x < 0 ? T : 1 - T */
+extern const struct act_table vtrn_act_table_silu;    /* max(x, 0) - T, and the next three */
 extern const struct act_table vtrn_act_table_gelu;
 extern const struct act_table vtrn_act_table_gelu_tanh;
 extern const struct act_table vtrn_act_table_gelu_sigmoid;
-extern const struct act_table vtrn_act_table_softplus;     /* max(x, 0) + T */
-extern const struct act_table vtrn_act_table_tanh;         /* sign of x, T; a beyond the limit is the limit */
-extern const struct act_table vtrn_act_table_erf;          /* likewise */
+extern const struct act_table vtrn_act_table_softplus; /* max(x, 0) + T */
+extern const struct act_table vtrn_act_table_tanh;     /* sign of x, T; a beyond the limit is the limit */
+extern const struct act_table vtrn_act_table_erf;      /* likewise */
 #endif

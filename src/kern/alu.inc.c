@@ -55,8 +55,7 @@ KERN_INLINE vf v_alu(const enum vtrn_alu op, vf a, vf b)
 }
 KERN_INLINE bool alu_is_unary(const enum vtrn_alu op)
 {
-    return op == VTRN_ALU_ABS || op == VTRN_ALU_SQUARE || op == VTRN_ALU_RELU || op == VTRN_ALU_RSQRT ||
-           op == VTRN_ALU_RECIPROCAL;
+    return op == VTRN_ALU_ABS || op == VTRN_ALU_SQUARE || op == VTRN_ALU_RELU || op == VTRN_ALU_RSQRT || op == VTRN_ALU_RECIPROCAL;
 }
 
 #ifndef ALU_WORDS_ONLY
@@ -120,10 +119,12 @@ KERN_INLINE void int_row(const enum vtrn_alu op, const bool is_signed, void *dst
     }
 }
 
+/* clang-format off */
 #define EACH_ARITH(X) \
     X(ADD) X(SUBTRACT) X(MULTIPLY) X(MAXIMUM) X(MINIMUM) X(EQUAL) X(NOT_EQUAL) X(GREATER_EQUAL) X(GREATER) X(LESS_EQUAL) \
     X(LESS) X(LOGICAL_AND) X(LOGICAL_OR) X(LOGICAL_XOR) X(POWER) X(ABS_MAX) X(ABS_MIN) X(ABS) X(SQUARE) X(RELU) X(RSQRT) \
     X(RECIPROCAL) X(BYPASS) X(DIVIDE)
+/* clang-format on */
 #define ROWS(NAME) \
     static void tt_##NAME(float *dst, const float *a, const float *b, size_t n) { tt_row(VTRN_ALU_##NAME, dst, a, b, n); } \
     static void ts_##NAME(float *dst, const float *a, float s, bool reverse, size_t n) \

@@ -13,10 +13,7 @@ KERN_INLINE vi i_bits(const enum vtrn_alu op, vi a, vi b)
     default: return i_srlv(a, b); /* RIGHT_SHIFT */
     }
 }
-KERN_INLINE bool bits_are_bytewise(const enum vtrn_alu op)
-{
-    return op != VTRN_ALU_LEFT_SHIFT && op != VTRN_ALU_RIGHT_SHIFT;
-}
+KERN_INLINE bool bits_are_bytewise(const enum vtrn_alu op) { return op != VTRN_ALU_LEFT_SHIFT && op != VTRN_ALU_RIGHT_SHIFT; }
 KERN_INLINE vi i_load_elements(const void *p, const int size, int lanes)
 {
     return size == 1 ? i_load_u8(p, lanes) : size == 2 ? i_load_u16(p, lanes) : i_load(p, lanes);
@@ -30,7 +27,7 @@ KERN_INLINE void i_store_elements(void *p, vi v, const int size, int lanes)
 /* Up to VL * 4 bytes, of which the end of a row may be no multiple of 4. */
 KERN_INLINE vi i_load_bytes(const void *p, size_t bytes)
 {
-    uint32_t end[VL] = {0};
+    uint32_t end[VL] = { 0 };
     if (bytes >= VL * 4) return i_load(p, VL);
     memcpy(end, p, bytes);
     return i_load(end, VL);
@@ -42,7 +39,7 @@ KERN_INLINE void i_store_bytes(void *p, vi v, size_t bytes)
     if (bytes < VL * 4) memcpy(p, end, bytes);
 }
 
-KERN_INLINE void tt_bits_row(const enum vtrn_alu op, const int size, void *dst, const void *a, const void *b, size_t n)
+KERN_INLINE void tt_row(const enum vtrn_alu op, const int size, void *dst, const void *a, const void *b, size_t n)
 {
     const bool bytewise = bits_are_bytewise(op), unary = op == VTRN_ALU_INVERT;
     const size_t step = bytewise ? VL * 4 : (size_t)(VL * size), bytes = n * (size_t)size;
@@ -55,11 +52,12 @@ KERN_INLINE void tt_bits_row(const enum vtrn_alu op, const int size, void *dst, 
             i_store_bytes(d + i, i_bits(op, i_load_bytes(x + i, left), i_load_bytes(y + i, left)), left);
         } else {
             int lanes = (int)left / size;
-            i_store_elements(d + i, i_bits(op, i_load_elements(x + i, size, lanes), i_load_elements(y + i, size, lanes)), size, lanes);
+            i_store_elements(d + i, i_bits(op, i_load_elements(x + i, size, lanes), i_load_elements(y + i, size, lanes)), size,
+                             lanes);
         }
     }
 }
-KERN_INLINE void ts_bits_row(const enum vtrn_alu op, const int size, const bool swap, void *dst, const void *a, uint32_t s, size_t n)
+KERN_INLINE void ts_row(const enum vtrn_alu op, const int size, const bool swap, void *dst, const void *a, uint32_t s, size_t n)
 {
     /* the scalar as an element, repeated where lanes hold several; a shift count keeps all its bits */
     const uint32_t element = size == 4 ? s : s & ((UINT32_C(1) << 8 * size % 32) - 1);
@@ -86,8 +84,8 @@ KERN_INLINE uint32_t bits_fold(const enum vtrn_alu op, uint32_t a, uint32_t b)
 {
     return op == VTRN_ALU_BITWISE_AND ? a & b : op == VTRN_ALU_BITWISE_OR ? a | b : a ^ b;
 }
-KERN_INLINE void reduce_bits_rows(const enum vtrn_alu op, const int size, void *acc, const void *src, size_t row_stride, size_t rows,
-                                  size_t n)
+KERN_INLINE void reduce_bits_rows(const enum vtrn_alu op, const int size, void *acc, const void *src, size_t row_stride,
+                                  size_t rows, size_t n)
 {
     const size_t bytes = n * (size_t)size, step = VL * 4;
     for (size_t r = 0; r < rows; r++) {
@@ -120,19 +118,19 @@ KERN_INLINE void reduce_bits_rows(const enum vtrn_alu op, const int size, void *
 #define ROWS(NAME, SIZE) \
     static void tt_bits_##NAME##_##SIZE(void *dst, const void *a, const void *b, size_t n) \
     { \
-        tt_bits_row(VTRN_ALU_##NAME, SIZE, dst, a, b, n); \
+        tt_row(VTRN_ALU_##NAME, SIZE, dst, a, b, n); \
     } \
     static void ts_bits_##NAME##_##SIZE(void *dst, const void *a, uint32_t s, bool reverse, size_t n) \
     { \
-        if (reverse && VTRN_ALU_##NAME != VTRN_ALU_INVERT) ts_bits_row(VTRN_ALU_##NAME, SIZE, true, dst, a, s, n); \
-        else ts_bits_row(VTRN_ALU_##NAME, SIZE, false, dst, a, s, n); \
+        if (reverse && VTRN_ALU_##NAME != VTRN_ALU_INVERT) ts_row(VTRN_ALU_##NAME, SIZE, true, dst, a, s, n); \
+        else ts_row(VTRN_ALU_##NAME, SIZE, false, dst, a, s, n); \
     }
 #define REDUCE(NAME, SIZE) \
     static void reduce_bits_##NAME##_##SIZE(void *acc, const void *src, size_t row_stride, size_t rows, size_t n) \
     { \
         reduce_bits_rows(VTRN_ALU_##NAME, SIZE, acc, src, row_stride, rows, n); \
     }
-#define ROWS_OF(NAME) ROWS(NAME, 1) ROWS(NAME, 2) ROWS(NAME, 4)
+#define ROWS_OF(NAME)   ROWS(NAME, 1) ROWS(NAME, 2) ROWS(NAME, 4)
 #define REDUCE_OF(NAME) REDUCE(NAME, 1) REDUCE(NAME, 2) REDUCE(NAME, 4)
 KERN_EACH_BITS(ROWS_OF)
 KERN_EACH_BITS_REDUCE(REDUCE_OF)
@@ -142,9 +140,9 @@ static void set_bits(struct vtrn_kern *kern)
 #define SET_SIZE(NAME, SIZE, AT) \
     kern->tt_bits[VTRN_ALU_##NAME][AT] = tt_bits_##NAME##_##SIZE; \
     kern->ts_bits[VTRN_ALU_##NAME][AT] = ts_bits_##NAME##_##SIZE;
-#define SET(NAME) SET_SIZE(NAME, 1, 0) SET_SIZE(NAME, 2, 1) SET_SIZE(NAME, 4, 2)
+#define SET(NAME)                       SET_SIZE(NAME, 1, 0) SET_SIZE(NAME, 2, 1) SET_SIZE(NAME, 4, 2)
 #define SET_REDUCE_SIZE(NAME, SIZE, AT) kern->reduce_bits[VTRN_ALU_##NAME][AT] = reduce_bits_##NAME##_##SIZE;
-#define SET_REDUCE(NAME) SET_REDUCE_SIZE(NAME, 1, 0) SET_REDUCE_SIZE(NAME, 2, 1) SET_REDUCE_SIZE(NAME, 4, 2)
+#define SET_REDUCE(NAME)                SET_REDUCE_SIZE(NAME, 1, 0) SET_REDUCE_SIZE(NAME, 2, 1) SET_REDUCE_SIZE(NAME, 4, 2)
     KERN_EACH_BITS(SET)
     KERN_EACH_BITS_REDUCE(SET_REDUCE)
 #undef SET

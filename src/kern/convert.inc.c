@@ -4,17 +4,17 @@
 /* ---- small floats ---- */
 struct small_float {
     int mantissa, bias;
-    uint32_t least_special; /* codes of magnitude from here on are inf and NaN */
+    uint32_t least_special;          /* codes of magnitude from here on are inf and NaN */
     uint32_t largest, overflow, nan; /* see struct format of ref/convert.c */
 };
 KERN_INLINE struct small_float small_float(const enum vtrn_dtype dtype)
 {
     switch (dtype) {
-    case VTRN_DT_F8E4M3: return (struct small_float){3, 7, 0x78, 0x77, 0x78, 0x7c};
-    case VTRN_DT_F8E4M3FN: return (struct small_float){3, 7, 0x7f, 0x7e, 0x7e, 0x7f};
-    case VTRN_DT_F8E5M2: return (struct small_float){2, 15, 0x7c, 0x7b, 0x7c, 0x7e};
-    case VTRN_DT_F16: return (struct small_float){10, 15, 0x7c00, 0x7bff, 0x7c00, 0x7e00};
-    default: return (struct small_float){7, 127, 0x7f80, 0x7f7f, 0x7f80, 0x7fc0}; /* BF16 */
+    case VTRN_DT_F8E4M3: return (struct small_float){ 3, 7, 0x78, 0x77, 0x78, 0x7c };
+    case VTRN_DT_F8E4M3FN: return (struct small_float){ 3, 7, 0x7f, 0x7e, 0x7e, 0x7f };
+    case VTRN_DT_F8E5M2: return (struct small_float){ 2, 15, 0x7c, 0x7b, 0x7c, 0x7e };
+    case VTRN_DT_F16: return (struct small_float){ 10, 15, 0x7c00, 0x7bff, 0x7c00, 0x7e00 };
+    default: return (struct small_float){ 7, 127, 0x7f80, 0x7f7f, 0x7f80, 0x7fc0 }; /* BF16 */
     }
 }
 /* Codes of 8 bits, by way of fp16: e5m2 is its upper half, e4m3 has another bias. */
@@ -95,7 +95,8 @@ KERN_INLINE vf load_vector(const enum vtrn_dtype dtype, const void *p, int lanes
     case VTRN_DT_F8E5M2: return f8_value(dtype, p, lanes);
     case VTRN_DT_F8E8M0:
         code = i_load_u8(p, lanes);
-        code = i_sel(i_eq(code, i_set1(0)), i_set1(0x00400000), i_sel(i_eq(code, i_set1(0xff)), i_set1(KERN_NAN_BITS), i_sll(code, 23)));
+        code = i_sel(i_eq(code, i_set1(0)), i_set1(0x00400000),
+                     i_sel(i_eq(code, i_set1(0xff)), i_set1(KERN_NAN_BITS), i_sll(code, 23)));
         return v_of_bits(code);
     case VTRN_DT_I8: return v_from_i32(i_load_i8(p, lanes));
     case VTRN_DT_I16: return v_from_i32(i_load_i16(p, lanes));
@@ -168,7 +169,8 @@ KERN_INLINE void store_row(const enum vtrn_dtype dtype, const size_t size, void 
         store_vector(dtype, p + i * size, v_load(src + i, lanes), true, lanes);
     }
 }
-KERN_INLINE void store_sr_row(const enum vtrn_dtype dtype, const size_t size, void *dst, const float *src, const uint32_t *random, size_t n)
+KERN_INLINE void store_sr_row(const enum vtrn_dtype dtype, const size_t size, void *dst, const float *src, const uint32_t *random,
+                              size_t n)
 {
     uint8_t *p = dst;
     for (size_t i = 0; i < n; i += VL) {
@@ -188,9 +190,11 @@ KERN_INLINE void store_sr_row(const enum vtrn_dtype dtype, const size_t size, vo
     { \
         store_sr_row(VTRN_DT_##NAME, SIZE, dst, src, random, n); \
     }
+/* clang-format off */
 #define EACH_NARROW(X) \
     X(BF16, 2) X(F16, 2) X(F8E4M3, 1) X(F8E4M3FN, 1) X(F8E5M2, 1) X(F8E8M0, 1) X(I8, 1) X(I16, 2) X(I32, 4) X(U8, 1) X(U16, 2) \
     X(U32, 4) X(BOOL, 1)
+/* clang-format on */
 #define EACH_SR(X) X(BF16, 2) X(F16, 2) X(F8E4M3, 1) X(F8E4M3FN, 1) X(F8E5M2, 1)
 EACH_NARROW(LOAD)
 EACH_NARROW(STORE)

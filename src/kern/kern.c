@@ -22,8 +22,12 @@ static void override(struct vtrn_kern *kern, enum vtrn_cpu_level level)
 {
     kern->level = level;
 #if defined(__x86_64__)
-    if (level == VTRN_CPU_AVX2) { KERN_EACH_GROUP(HOOK, avx2) }
-    if (level == VTRN_CPU_AVX512) { KERN_EACH_GROUP(HOOK, avx512) }
+    if (level == VTRN_CPU_AVX2) {
+        KERN_EACH_GROUP(HOOK, avx2)
+    }
+    if (level == VTRN_CPU_AVX512) {
+        KERN_EACH_GROUP(HOOK, avx512)
+    }
     vtrn_kern_x86_mm(kern, level);
 #elif defined(__aarch64__)
     KERN_EACH_GROUP(HOOK, neon)

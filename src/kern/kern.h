@@ -35,7 +35,7 @@ struct vtrn_mm {
     const void *x;
     ptrdiff_t x_pitch;
     float *d;
-    ptrdiff_t d_pitch; /* bytes from m to m+1 */
+    ptrdiff_t d_pitch;        /* bytes from m to m+1 */
     uint8_t s_dtype, x_dtype; /* F32 TF32 BF16 F16 F8E4M3 F8E4M3FN F8E5M2 */
     bool acc;
     void *scratch; /* vtrn_kern.mm_scratch_bytes, 64-byte aligned, private to the thread */

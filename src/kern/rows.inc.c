@@ -116,16 +116,17 @@ KERN_INLINE void reduce_rows(const enum vtrn_alu op, float *acc, const float *sr
 /* ---- scans ---- */
 /* The operators of a scan as the compiler sees them: a pair that it knows, or a pair looked up for every step. */
 struct scan_form {
-    bool mul_add;   /* r = a * r + b: ops commute, so the reverse flags do not matter */
-    bool single;    /* r = op0(a, r), and op1 passes it on */
+    bool mul_add; /* r = a * r + b: ops commute, so the reverse flags do not matter */
+    bool single;  /* r = op0(a, r), and op1 passes it on */
     enum vtrn_alu op0;
 };
 KERN_INLINE vf scan_apply(enum vtrn_alu op, bool reverse, vf a, vf b) { return reverse ? v_alu(op, b, a) : v_alu(op, a, b); }
 static __attribute__((noinline)) vf scan_any(enum vtrn_alu op, bool reverse, vf a, vf b)
 {
     switch (op) {
-#define CASE(NAME) case VTRN_ALU_##NAME: return scan_apply(VTRN_ALU_##NAME, reverse, a, b);
-    KERN_EACH_ARITH(CASE)
+#define CASE(NAME) \
+    case VTRN_ALU_##NAME: return scan_apply(VTRN_ALU_##NAME, reverse, a, b);
+        KERN_EACH_ARITH(CASE)
 #undef CASE
     default: return a;
     }
@@ -146,8 +147,7 @@ KERN_INLINE void scan_block(const struct scan_form f, const struct vtrn_scan *s,
 #define EACH(w) _Pragma("GCC unroll 2") for (int w = 0; w < ways; w++)
 
     EACH(w) load_block(a[w], s->a + (row0 + (size_t)w * VL) * s->a_stride + i, s->a_stride, rows, columns);
-    if (reads_b)
-        EACH(w) load_block(b[w], s->b + (row0 + (size_t)w * VL) * s->b_stride + i, s->b_stride, rows, columns);
+    if (reads_b) EACH(w) load_block(b[w], s->b + (row0 + (size_t)w * VL) * s->b_stride + i, s->b_stride, rows, columns);
 #pragma GCC unroll 4
     for (int k = 0; k < columns; k++) {
         EACH(w) r[w] = scan_step(f, s, a[w][k], reads_b ? b[w][k] : r[w], r[w]);
@@ -187,14 +187,14 @@ KERN_INLINE void scan_rows(const struct scan_form f, const struct vtrn_scan *s)
 }
 static __attribute__((noinline)) void scan_mul_add(const struct vtrn_scan *s)
 {
-    scan_rows((struct scan_form){.mul_add = true}, s);
+    scan_rows((struct scan_form){ .mul_add = true }, s);
 }
-static __attribute__((noinline)) void scan_other(const struct vtrn_scan *s) { scan_rows((struct scan_form){0}, s); }
+static __attribute__((noinline)) void scan_other(const struct vtrn_scan *s) { scan_rows((struct scan_form){ 0 }, s); }
 #define EACH_SINGLE(X) X(ADD) X(SUBTRACT) X(MULTIPLY) X(MAXIMUM) X(MINIMUM)
 #define SINGLE(NAME) \
     static __attribute__((noinline)) void scan_single_##NAME(const struct vtrn_scan *s) \
     { \
-        scan_rows((struct scan_form){.single = true, .op0 = VTRN_ALU_##NAME}, s); \
+        scan_rows((struct scan_form){ .single = true, .op0 = VTRN_ALU_##NAME }, s); \
     }
 EACH_SINGLE(SINGLE)
 
@@ -213,7 +213,8 @@ static void scan(const struct vtrn_scan *s)
         scan_mul_add(s);
     } else if (s->op1 == VTRN_ALU_BYPASS) {
         switch (s->op0) {
-#define CASE(NAME) case VTRN_ALU_##NAME: scan_single_##NAME(s); break;
+#define CASE(NAME) \
+    case VTRN_ALU_##NAME: scan_single_##NAME(s); break;
             EACH_SINGLE(CASE)
 #undef CASE
         default: scan_other(s); break;

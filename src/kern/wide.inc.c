@@ -45,10 +45,7 @@ KERN_INLINE vd d_sigmoid(vd x)
     vd e = d_exp(d_negated(d_abs(x)));
     return d_div(d_sel(d_negative(x), e, d_set1(1)), d_add(d_set1(1), e));
 }
-KERN_INLINE vd d_mills(vd a)
-{
-    return d_poly(d_div(d_sub(a, d_set1(3)), d_add(a, d_set1(3))), act_mills, ACT_MILLS_DEGREE);
-}
+KERN_INLINE vd d_mills(vd a) { return d_poly(d_div(d_sub(a, d_set1(3)), d_add(a, d_set1(3))), act_mills, ACT_MILLS_DEGREE); }
 KERN_INLINE vd d_gelu(vd x)
 {
     vd a = d_min(d_set1(WIDE_NORMAL_RANGE), d_abs(x));
@@ -107,7 +104,4 @@ KERN_INLINE vd d_atan(vd x)
     return d_with_sign(d_sel(d_lt(one, a), d_sub(d_set1(WIDE_PI / 2), y), y), x);
 }
 /* exp(y log a), and 1 for a = 1 also where y is infinite */
-KERN_INLINE vd d_power(vd a, vd y)
-{
-    return d_sel(d_eq(a, d_set1(1)), d_set1(1), d_exp(d_mul(y, d_log(a))));
-}
+KERN_INLINE vd d_power(vd a, vd y) { return d_sel(d_eq(a, d_set1(1)), d_set1(1), d_exp(d_mul(y, d_log(a)))); }

@@ -1,7 +1,7 @@
 /* A filter for dtypes_against_ml_dtypes.py: converts standard input by kern's slots and writes standard output.
  *
  *   kern_convert load DTYPE < elements > fp32        kern_convert store DTYPE < fp32 > elements
- *   kern_convert mx DTYPE < packed elements > fp32   kern_convert mx_store DTYPE < fp32, lanes of packed elements in order > elements */
+ *   kern_convert mx DTYPE < packed > fp32            kern_convert mx_store DTYPE < fp32, lane after lane > packed */
 #include "kern/kern.h"
 
 static bool read_all(struct vtrn_buf *in)
@@ -15,7 +15,7 @@ static bool read_all(struct vtrn_buf *in)
 
 int main(int argc, char **argv)
 {
-    struct vtrn_buf in = {0};
+    struct vtrn_buf in = { 0 };
     enum vtrn_dtype dtype = argc == 3 ? vtrn_dtype_by_text(argv[2], strlen(argv[2])) : VTRN_DT_NONE;
     if (dtype == VTRN_DT_NONE || !read_all(&in)) {
         fprintf(stderr, "usage: kern_convert load|store|mx|mx_store DTYPE\n");

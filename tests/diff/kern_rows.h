@@ -46,18 +46,26 @@ static inline float rows_float(uint32_t bits)
 static inline float rows_value(struct rows_rng *rng)
 {
     static const uint32_t edge[] = {
-        0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000,
-        0xffc00000, 0x7f800001, 0xffffffff, 0x3f800000, 0xbf800000, 0x4effffff, 0x4f000000, 0xcf000000, 0x4f7fffff,
-        0x4f800000, 0x42b17218, 0xc2cff1b5, 0xc2aeac50, 0x40490fdb, 0xc0490fdb, 0x3f000000, 0x3fc00000, 0x40200000,
-        0x43e00000, 0x43e80000, 0x43700000, 0x43780000, 0x47600000, 0x47680000, 0x477fe000, 0x477ff000, 0x7f7f8000,
+        0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
+        0x7fc00000, 0xffc00000, 0x7f800001, 0xffffffff, 0x3f800000, 0xbf800000, 0x4effffff, 0x4f000000, 0xcf000000, 0x4f7fffff,
+        0x4f800000, 0x42b17218, 0xc2cff1b5, 0xc2aeac50, 0x40490fdb, 0xc0490fdb, 0x3f000000, 0x3fc00000, 0x40200000, 0x43e00000,
+        0x43e80000, 0x43700000, 0x43780000, 0x47600000, 0x47680000, 0x477fe000, 0x477ff000, 0x7f7f8000,
     };
     uint32_t r = rows_u32(rng);
     switch (rows_u32(rng) % 8) {
     case 0: return rows_float(r);
     case 1: return rows_float(edge[r % (sizeof edge / sizeof *edge)]);
     case 2: return (float)(int)(r % 41) - 20;
-    case 3: return (float)(int32_t)r * 0x1p-24f; /* +-128 */
+    case 3: return (float)(int32_t)r * 0x1p-24f;  /* +-128 */
     default: return (float)(int32_t)r * 0x1p-29f; /* +-4 */
     }
 }
+/* Where functions or their evaluation change: ends of tables, zeros of slopes, overflow and underflow, pi. */
+enum { ROWS_PLACES = 40 };
+static const float rows_places[ROWS_PLACES] = {
+    0,     0x1p-126f, 1,           0.75179f,    1.27846f, 0.75115f, 3.8671875f, 5.80078125f, 7.734375f,       11.6015625f,
+    9.12f, 3.93f,     3.988f,      13.1f,       14.1f,    14.4f,    15,         16.6f,       17.3f,           40,
+    87,    87.3366f,  88.7228f,    89,          103.97f,  104,      108,        200,         1.5707964f,      3.1415927f,
+    5.59f, 9,         0.70710678f, 1.41421356f, 0.5f,     2,        0x1p24f,    0x1p64f,     0x1.fffffep127f, INFINITY,
+};
 #endif

@@ -6,7 +6,7 @@
 #include "kern_rows.h"
 
 static const long double pi = 3.141592653589793238462643383279502884L, sqrt2 = 1.414213562373095048801688724209698079L;
-#define SQRT_2_PI 0.797884560802865355879892119868763737L
+#define SQRT_2_PI  0.797884560802865355879892119868763737L
 #define GELU_CUBIC 0.044715L
 
 static long double sigmoid(long double x) { return 1 / (1 + expl(-x)); }
@@ -77,7 +77,7 @@ struct worst {
 static void measure(enum vtrn_act func, float x, struct worst *worst)
 {
     double error = error_ulp(vtrn_act_f32(func, x), exact(func, x));
-    if (error > worst->error) *worst = (struct worst){error, x};
+    if (error > worst->error) *worst = (struct worst){ error, x };
 }
 /* `count` neighbours on both sides of x and of -x. */
 static void measure_around(enum vtrn_act func, float x, int count, struct worst *worst)
@@ -95,22 +95,18 @@ static void measure_around(enum vtrn_act func, float x, int count, struct worst 
 
 static void test_function(enum vtrn_act func)
 {
-    static const float place[] = {
-        0, 0x1p-126f, 1, 0.75179f, 1.27846f, 0.75115f, 3.8671875f, 5.80078125f, 7.734375f, 11.6015625f, 9.12f, 3.93f, 3.988f,
-        13.1f, 14.1f, 14.4f, 15, 16.6f, 17.3f, 40, 87, 87.3366f, 88.7228f, 89, 103.97f, 104, 108, 200, 1.5707964f, 3.1415927f,
-        5.59f, 9, 0.70710678f, 1.41421356f, 0.5f, 2, 0x1p24f, 0x1p64f, 0x1.fffffep127f, INFINITY,
-    };
     const char *text = getenv("VTRN_TEST_STRIDE");
     uint64_t stride = text ? strtoull(text, NULL, 0) : 6007;
-    struct worst worst = {0, 0};
+    struct worst worst = { 0, 0 };
 
     for (uint64_t bits = 0; bits < UINT64_C(0x100000000); bits += stride) measure(func, rows_float((uint32_t)bits), &worst);
-    for (size_t i = 0; i < sizeof place / sizeof *place; i++) measure_around(func, place[i], 500, &worst);
+    for (size_t i = 0; i < ROWS_PLACES; i++) measure_around(func, rows_places[i], 500, &worst);
     for (int i = -40000; i <= 40000; i++) measure(func, (float)i * 0x1.03p-12f, &worst); /* +-10, evenly */
-    for (int i = 0; i < 260; i++) measure_around(func, (float)i / 16, 20, &worst); /* edges and middles of the pieces */
+    for (int i = 0; i < 260; i++) measure_around(func, (float)i / 16, 20, &worst);       /* edges and middles of the pieces */
     print_message("%-24s %.3f ulp at %.9g\n", vtrn_acts[func].nki_name ? vtrn_acts[func].nki_name : "?", worst.error, worst.x);
-    if (!(worst.error <= 2)) fail_msg("%s(%a): %a is %g ulp from %La", vtrn_acts[func].nki_name, worst.x,
-                                      vtrn_act_f32(func, worst.x), worst.error, exact(func, worst.x));
+    if (!(worst.error <= 2))
+        fail_msg("%s(%a): %a is %g ulp from %La", vtrn_acts[func].nki_name, worst.x, vtrn_act_f32(func, worst.x), worst.error,
+                 exact(func, worst.x));
 }
 
 static void test_accuracy(void **state)
@@ -144,15 +140,15 @@ static void test_special(void **state)
 static void test_power(void **state)
 {
     (void)state;
-    struct rows_rng rng = {rows_seed()};
+    struct rows_rng rng = { rows_seed() };
     double worst = 0;
     for (int i = 0; i < 300000; i++) {
         float x = i % 3 ? rows_value(&rng) : fabsf(rows_value(&rng)), y = i % 5 ? rows_value(&rng) : rows_value(&rng) / 64;
         float got = vtrn_alu_f32(VTRN_ALU_POWER, x, y);
         double error = error_ulp(got, powl(x, y));
         if (error > worst) worst = error;
-        if (!(error <= 1)) fail_msg("%a ** %a: %a is %g ulp from %La (seed %llu)", x, y, got, error, powl(x, y),
-                                    (unsigned long long)rows_seed());
+        if (!(error <= 1))
+            fail_msg("%a ** %a: %a is %g ulp from %La (seed %llu)", x, y, got, error, powl(x, y), (unsigned long long)rows_seed());
     }
     print_message("%-24s %.3f ulp\n", "power", worst);
 }

@@ -66,13 +66,13 @@ static void run_tt_bits(const struct vtrn_kern *k, const struct call *c, void *d
 /* variants: bit 0 reverse; above, what the scalar is */
 static void run_ts_bits(const struct vtrn_kern *k, const struct call *c, void *dst, const void *a, const void *b, size_t n)
 {
-    static const uint32_t scalar[] = {0, 1, 3, 7, 8, 15, 16, 31, 32, 33, 0xfffffff0, 0x12345678};
+    static const uint32_t scalar[] = { 0, 1, 3, 7, 8, 15, 16, 31, 32, 33, 0xfffffff0, 0x12345678 };
     (void)b;
     k->ts_bits[c->index][c->a_bytes / 2](dst, a, scalar[c->variant / 2 % 12], c->variant & 1, n);
 }
 static void run_act(const struct vtrn_kern *k, const struct call *c, void *dst, const void *a, const void *b, size_t n)
 {
-    static const float scale[] = {1, 1, 1, 0.75f, -3, 0x1p20f}, bias[] = {0, -0.0f, 0.5f, -0.125f, 0, 0};
+    static const float scale[] = { 1, 1, 1, 0.75f, -3, 0x1p20f }, bias[] = { 0, -0.0f, 0.5f, -0.125f, 0, 0 };
     (void)b;
     k->act[c->index](dst, a, scale[c->variant], bias[c->variant], n);
 }
@@ -114,8 +114,9 @@ static void differ(const struct call *c, const struct buffers *b, enum vtrn_cpu_
     while (b->expected[at] == b->got[at]) at++;
     size_t i = at >= start ? (at - start) / (size_t)c->dst_bytes : 0;
     uint32_t want = 0, have = 0, x = 0, y = 0;
-    if (at < start || i >= n) fail_msg("%s %s (%d) %s: wrote outside, byte %zd of n %zu", c->kind, c->name, c->variant,
-                                       vtrn_cpu_name(level), (ptrdiff_t)at - (ptrdiff_t)start, n);
+    if (at < start || i >= n)
+        fail_msg("%s %s (%d) %s: wrote outside, byte %zd of n %zu", c->kind, c->name, c->variant, vtrn_cpu_name(level),
+                 (ptrdiff_t)at - (ptrdiff_t)start, n);
     memcpy(&want, b->expected + start + i * (size_t)c->dst_bytes, (size_t)c->dst_bytes);
     memcpy(&have, b->got + start + i * (size_t)c->dst_bytes, (size_t)c->dst_bytes);
     if (!in_place) memcpy(&x, a + i * (size_t)c->a_bytes, (size_t)c->a_bytes);
@@ -145,7 +146,7 @@ static void check(const struct call *c, struct buffers *b, struct rows_rng *rng,
 }
 static void check_lengths(const struct call *c, struct buffers *b)
 {
-    struct rows_rng rng = {rows_seed()};
+    struct rows_rng rng = { rows_seed() };
     for (size_t n = 0; n <= 70; n++) {
         check(c, b, &rng, n, false);
         if (c->in_place) check(c, b, &rng, n, true);
@@ -166,10 +167,10 @@ static void test_values(void **state)
             assert_null(ref->load[dt]);
             continue;
         }
-        check_lengths(&(struct call){"load", name, run_load, dt, 0, 4, size, 0, false, size == 4}, &b);
-        check_lengths(&(struct call){"store", name, run_store, dt, 0, size, 4, 0, true, true}, &b);
+        check_lengths(&(struct call){ "load", name, run_load, dt, 0, 4, size, 0, false, size == 4 }, &b);
+        check_lengths(&(struct call){ "store", name, run_store, dt, 0, size, 4, 0, true, true }, &b);
         if (ref->store_sr[dt])
-            check_lengths(&(struct call){"random store", name, run_store_sr, dt, 0, size, 4, 4, true, true}, &b);
+            check_lengths(&(struct call){ "random store", name, run_store_sr, dt, 0, size, 4, 4, true, true }, &b);
     }
 }
 static void test_operators(void **state)
@@ -185,22 +186,22 @@ static void test_operators(void **state)
         assert_int_equal(ref->ts[op] != NULL, arith);
         assert_int_equal(ref->tt_bits[op][0] != NULL, bits);
         if (arith) {
-            check_lengths(&(struct call){"tt", name, run_tt, op, 0, 4, 4, 4, true, true}, &b);
+            check_lengths(&(struct call){ "tt", name, run_tt, op, 0, 4, 4, 4, true, true }, &b);
             for (int reverse = 0; reverse < 2; reverse++)
-                check_lengths(&(struct call){"ts", name, run_ts, op, reverse, 4, 4, 4, true, true}, &b);
+                check_lengths(&(struct call){ "ts", name, run_ts, op, reverse, 4, 4, 4, true, true }, &b);
         }
         if (ref->tt_i32[op]) {
-            check_lengths(&(struct call){"tt_i32", name, run_tt_i32, op, 0, 4, 4, 4, false, true}, &b);
-            check_lengths(&(struct call){"tt_i32 small", name, run_tt_i32, op, 0, 4, 4, 4, true, true}, &b);
-            check_lengths(&(struct call){"tt_u32", name, run_tt_u32, op, 0, 4, 4, 4, false, true}, &b);
+            check_lengths(&(struct call){ "tt_i32", name, run_tt_i32, op, 0, 4, 4, 4, false, true }, &b);
+            check_lengths(&(struct call){ "tt_i32 small", name, run_tt_i32, op, 0, 4, 4, 4, true, true }, &b);
+            check_lengths(&(struct call){ "tt_u32", name, run_tt_u32, op, 0, 4, 4, 4, false, true }, &b);
         }
         for (int size = 1; bits && size <= 4; size *= 2) {
-            check_lengths(&(struct call){"tt_bits", name, run_tt_bits, op, 0, size, size, size, false, true}, &b);
+            check_lengths(&(struct call){ "tt_bits", name, run_tt_bits, op, 0, size, size, size, false, true }, &b);
             for (int variant = 0; variant < 24; variant++)
-                check_lengths(&(struct call){"ts_bits", name, run_ts_bits, op, variant, size, size, 0, false, true}, &b);
+                check_lengths(&(struct call){ "ts_bits", name, run_ts_bits, op, variant, size, size, 0, false, true }, &b);
         }
     }
-    check_lengths(&(struct call){"mul_add", "", run_mul_add, 0, 0, 4, 4, 4, true, true}, &b);
+    check_lengths(&(struct call){ "mul_add", "", run_mul_add, 0, 0, 4, 4, 4, true, true }, &b);
 }
 /* Shift counts are small for once. */
 static void test_shifts(void **state)
@@ -230,10 +231,41 @@ static void test_functions(void **state)
     for (int func = VTRN_ACT_NONE + 1; func < VTRN_ACT_COUNT; func++) {
         assert_non_null(vtrn_kern_for(VTRN_CPU_REF)->act[func]);
         for (int variant = 0; variant < 6; variant++)
-            check_lengths(&(struct call){"act", vtrn_acts[func].nki_name, run_act, func, variant, 4, 4, 0, true, true}, &b);
+            check_lengths(&(struct call){ "act", vtrn_acts[func].nki_name, run_act, func, variant, 4, 4, 0, true, true }, &b);
     }
     for (int variant = 0; variant < 2; variant++)
-        check_lengths(&(struct call){"prelu", "", run_prelu, 0, variant, 4, 4, 4, true, true}, &b);
+        check_lengths(&(struct call){ "prelu", "", run_prelu, 0, variant, 4, 4, 4, true, true }, &b);
+}
+
+/* Every function over all magnitudes and around the places where its evaluation changes. */
+static void test_functions_swept(void **state)
+{
+    (void)state;
+    enum { AROUND = 200, SWEEP = 120000, N = ROWS_PLACES * 4 * AROUND + SWEEP };
+    float *x = malloc(N * sizeof *x), *want = malloc(N * sizeof *x), *got = malloc(N * sizeof *x);
+    size_t n = 0;
+    assert_true(x && want && got);
+    for (int i = 0; i < ROWS_PLACES; i++) {
+        for (int k = -AROUND; k < AROUND; k++) {
+            x[n++] = rows_float(rows_bits(rows_places[i]) + (uint32_t)k);
+            x[n++] = rows_float((rows_bits(rows_places[i]) + (uint32_t)k) ^ UINT32_C(0x80000000));
+        }
+    }
+    for (uint32_t i = 0; i < SWEEP; i++) x[n++] = rows_float(i * 35791u);
+    for (int func = VTRN_ACT_NONE + 1; func < VTRN_ACT_COUNT; func++) {
+        for (int level = 0; level < VTRN_CPU_LEVELS; level++) {
+            if (!vtrn_cpu_has((enum vtrn_cpu_level)level)) continue;
+            vtrn_kern_for((enum vtrn_cpu_level)level)->act[func](level ? got : want, x, 1, -0.0f, n);
+            if (level == 0 || memcmp(want, got, n * sizeof *x) == 0) continue;
+            size_t at = 0;
+            while (rows_bits(want[at]) == rows_bits(got[at])) at++;
+            fail_msg("%s %s of %a: %a, ref %a", vtrn_acts[func].nki_name, vtrn_cpu_name((enum vtrn_cpu_level)level), x[at], got[at],
+                     want[at]);
+        }
+    }
+    free(x);
+    free(want);
+    free(got);
 }
 
 /* ---- all codes, all roundings ---- */
@@ -267,7 +299,8 @@ static void test_all_codes(void **state)
         for (int level = 0; level < VTRN_CPU_LEVELS; level++) {
             if (!vtrn_cpu_has((enum vtrn_cpu_level)level)) continue;
             vtrn_kern_for((enum vtrn_cpu_level)level)->load[dt](level ? got : want, code, 65536);
-            if (level && memcmp(want, got, sizeof got) != 0) fail_msg("load %s %s", vtrn_dtypes[dt].text, vtrn_cpu_name((enum vtrn_cpu_level)level));
+            if (level && memcmp(want, got, sizeof got) != 0)
+                fail_msg("load %s %s", vtrn_dtypes[dt].text, vtrn_cpu_name((enum vtrn_cpu_level)level));
         }
     }
 }
@@ -275,11 +308,11 @@ static void test_all_codes(void **state)
 static void test_all_roundings(void **state)
 {
     (void)state;
-    static const uint32_t low[6] = {0, 1, 0xfff, 0x1000, 0x1001, 0x1fff};
+    static const uint32_t low[6] = { 0, 1, 0xfff, 0x1000, 0x1001, 0x1fff };
     const size_t n = (size_t)6 << 19;
     float *src = malloc(n * 4);
     uint32_t *random = malloc(n * 4);
-    struct rows_rng rng = {rows_seed()};
+    struct rows_rng rng = { rows_seed() };
     assert_true(src && random);
     for (size_t i = 0; i < n; i++) {
         uint32_t bits = (uint32_t)(i / 6) << 13 | low[i % 6];
@@ -298,8 +331,8 @@ static void test_all_roundings(void **state)
 static void test_random_rounding(void **state)
 {
     (void)state;
-    static const float value[] = {1.001f, 0x1p-9f * 1.3f, 3.1e-5f, 300.7f, -5.77f};
-    struct rows_rng rng = {rows_seed()};
+    static const float value[] = { 1.001f, 0x1p-9f * 1.3f, 3.1e-5f, 300.7f, -5.77f };
+    struct rows_rng rng = { rows_seed() };
     for (int dt = VTRN_DT_NONE + 1; dt < VTRN_DT_COUNT; dt++) {
         if (!vtrn_kern_for(VTRN_CPU_REF)->store_sr[dt]) continue;
         for (size_t v = 0; v < sizeof value / sizeof *value; v++) {
@@ -316,7 +349,8 @@ static void test_random_rounding(void **state)
             }
             /* a mean of DRAWS draws of two neighbours: within 5 standard deviations of at most step/2 */
             if (fabs(sum / DRAWS - value[v]) > 5 * step / 2 / sqrt(DRAWS) + fabs(value[v]) * 1e-7)
-                fail_msg("%s: mean of %g is %g (seed %llu)", vtrn_dtypes[dt].text, value[v], sum / DRAWS, (unsigned long long)rows_seed());
+                fail_msg("%s: mean of %g is %g (seed %llu)", vtrn_dtypes[dt].text, value[v], sum / DRAWS,
+                         (unsigned long long)rows_seed());
         }
     }
 }
@@ -324,9 +358,9 @@ static void test_random_rounding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),        cmocka_unit_test(test_operators),     cmocka_unit_test(test_shifts),
-        cmocka_unit_test(test_functions),     cmocka_unit_test(test_all_codes),     cmocka_unit_test(test_all_roundings),
-        cmocka_unit_test(test_random_rounding),
+        cmocka_unit_test(test_values),        cmocka_unit_test(test_operators),       cmocka_unit_test(test_shifts),
+        cmocka_unit_test(test_functions),     cmocka_unit_test(test_functions_swept), cmocka_unit_test(test_all_codes),
+        cmocka_unit_test(test_all_roundings), cmocka_unit_test(test_random_rounding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

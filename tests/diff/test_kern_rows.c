@@ -25,7 +25,7 @@ struct shape {
 };
 static struct shape shape_random(struct rows_rng *rng, int i)
 {
-    struct shape s = {rows_below(rng, MAX_ROWS + 1), rows_below(rng, i % 3 ? 9 : MAX_N + 1), 0};
+    struct shape s = { rows_below(rng, MAX_ROWS + 1), rows_below(rng, i % 3 ? 9 : MAX_N + 1), 0 };
     s.stride = i % 4 == 0 ? s.n : s.n + rows_below(rng, MAX_STRIDE - MAX_N);
     if (i % 29 == 0) s.stride = 0; /* all rows are one */
     return s;
@@ -34,7 +34,7 @@ static struct shape shape_random(struct rows_rng *rng, int i)
 static void test_reduce(void **state)
 {
     (void)state;
-    struct rows_rng rng = {rows_seed()};
+    struct rows_rng rng = { rows_seed() };
     for (int op = VTRN_ALU_NONE + 1; op < VTRN_ALU_COUNT; op++) {
         if (!vtrn_kern_for(VTRN_CPU_REF)->reduce[op]) continue;
         for (int i = 0; i < 600; i++) {
@@ -62,11 +62,11 @@ static void test_reduce(void **state)
 static void test_order(void **state)
 {
     (void)state;
-    struct rows_rng rng = {rows_seed()};
+    struct rows_rng rng = { rows_seed() };
     enum { ROWS = 37, N = 61 };
     fill(&rng, a, ROWS * N, 0);
     for (int level = 0; level < VTRN_CPU_LEVELS; level++) {
-        float acc[ROWS] = {0};
+        float acc[ROWS] = { 0 };
         if (!vtrn_cpu_has((enum vtrn_cpu_level)level)) continue;
         vtrn_kern_for((enum vtrn_cpu_level)level)->reduce[VTRN_ALU_ADD](acc, a, N, ROWS, N);
         for (int r = 0; r < ROWS; r++) {
@@ -81,7 +81,7 @@ static void test_order(void **state)
 static void test_reduce_bits(void **state)
 {
     (void)state;
-    struct rows_rng rng = {rows_seed()};
+    struct rows_rng rng = { rows_seed() };
     uint8_t *bytes = (uint8_t *)a;
     for (int op = VTRN_ALU_BITWISE_AND; op <= VTRN_ALU_BITWISE_XOR; op++) {
         for (int size = 0; size < 3; size++) {
@@ -112,9 +112,17 @@ static void check_scan(struct rows_rng *rng, enum vtrn_alu op0, enum vtrn_alu op
         struct shape s = shape_random(rng, i);
         size_t dst_stride = s.stride ? s.stride : s.n;
         int place = i % 5; /* 3: dst is a; 4: dst is b */
-        struct vtrn_scan scan = {.a = a, .b = op1 == VTRN_ALU_BYPASS && i % 2 ? NULL : b, .a_stride = s.stride, .b_stride = s.stride,
-                                 .dst_stride = dst_stride, .rows = s.rows, .n = s.n, .op0 = op0, .op1 = op1,
-                                 .reverse0 = i % 7 == 3, .reverse1 = i % 11 == 5};
+        struct vtrn_scan scan = { .a = a,
+                                  .b = op1 == VTRN_ALU_BYPASS && i % 2 ? NULL : b,
+                                  .a_stride = s.stride,
+                                  .b_stride = s.stride,
+                                  .dst_stride = dst_stride,
+                                  .rows = s.rows,
+                                  .n = s.n,
+                                  .op0 = op0,
+                                  .op1 = op1,
+                                  .reverse0 = i % 7 == 3,
+                                  .reverse1 = i % 11 == 5 };
         if (scan.reverse1) scan.b = b;
         if (place >= 3) scan.a_stride = scan.b_stride = dst_stride;
         fill(rng, a, SIZE, i % 4);
@@ -132,7 +140,8 @@ static void check_scan(struct rows_rng *rng, enum vtrn_alu op0, enum vtrn_alu op
             if (place == 3) run.a = out;
             if (place == 4 && run.b) run.b = out;
             vtrn_kern_for((enum vtrn_cpu_level)level)->scan(&run);
-            if (level == 0 || (memcmp(want, got, sizeof want) == 0 && memcmp(state_want, state_got, sizeof state_want) == 0)) continue;
+            if (level == 0 || (memcmp(want, got, sizeof want) == 0 && memcmp(state_want, state_got, sizeof state_want) == 0))
+                continue;
             size_t at = 0;
             while (at < SIZE - 1 && rows_bits(want[at]) == rows_bits(got[at])) at++;
             fail_msg("scan %s%s %s%s %s: %zu x %zu strides %zu %zu place %d: [%zu] is %a, ref %a (seed %llu)",
@@ -145,12 +154,13 @@ static void check_scan(struct rows_rng *rng, enum vtrn_alu op0, enum vtrn_alu op
 static void test_scan(void **state)
 {
     (void)state;
-    struct rows_rng rng = {rows_seed()};
+    struct rows_rng rng = { rows_seed() };
     check_scan(&rng, VTRN_ALU_MULTIPLY, VTRN_ALU_ADD, 1500);
     for (int op0 = VTRN_ALU_NONE + 1; op0 < VTRN_ALU_COUNT; op0++) {
         if (!vtrn_kern_for(VTRN_CPU_REF)->tt[op0]) continue;
         for (int op1 = VTRN_ALU_NONE + 1; op1 < VTRN_ALU_COUNT; op1++)
-            if (vtrn_kern_for(VTRN_CPU_REF)->tt[op1]) check_scan(&rng, (enum vtrn_alu)op0, (enum vtrn_alu)op1, op1 == VTRN_ALU_BYPASS ? 60 : 12);
+            if (vtrn_kern_for(VTRN_CPU_REF)->tt[op1])
+                check_scan(&rng, (enum vtrn_alu)op0, (enum vtrn_alu)op1, op1 == VTRN_ALU_BYPASS ? 60 : 12);
     }
 }
 

@@ -23,7 +23,7 @@ typedef vl vdm;
 /* ---- memory ---- */
 KERN_INLINE vf v_load(const float *p, int lanes)
 {
-    float end[VL] = {0};
+    float end[VL] = { 0 };
     if (lanes >= VL) return vld1q_f32(p);
     memcpy(end, p, (size_t)lanes * 4);
     return vld1q_f32(end);
@@ -135,7 +135,7 @@ KERN_INLINE vm m_and_not(vm a, vm b) { return vbicq_u32(a, b); }
 KERN_INLINE bool m_any(vm m) { return vmaxvq_u32(m) != 0; }
 KERN_INLINE unsigned m_bits(vm m)
 {
-    const uint32x4_t bit = {1, 2, 4, 8};
+    const uint32x4_t bit = { 1, 2, 4, 8 };
     return vaddvq_u32(vandq_u32(m, bit));
 }
 
@@ -178,31 +178,31 @@ KERN_INLINE vf v_pick16(const v_table16 *t, vi at) /* the four bytes of number `
 }
 
 /* ---- double: two registers hold VL lanes ---- */
-KERN_INLINE vd d_of(vf a) { return (vd){vcvt_f64_f32(vget_low_f32(a)), vcvt_high_f64_f32(a)}; }
+KERN_INLINE vd d_of(vf a) { return (vd){ vcvt_f64_f32(vget_low_f32(a)), vcvt_high_f64_f32(a) }; }
 KERN_INLINE vf v_of_d(vd a) { return vcvt_high_f32_f64(vcvt_f32_f64(a.low), a.high); }
-KERN_INLINE vd d_set1(double x) { return (vd){vdupq_n_f64(x), vdupq_n_f64(x)}; }
-KERN_INLINE vd d_add(vd a, vd b) { return (vd){vaddq_f64(a.low, b.low), vaddq_f64(a.high, b.high)}; }
-KERN_INLINE vd d_sub(vd a, vd b) { return (vd){vsubq_f64(a.low, b.low), vsubq_f64(a.high, b.high)}; }
-KERN_INLINE vd d_mul(vd a, vd b) { return (vd){vmulq_f64(a.low, b.low), vmulq_f64(a.high, b.high)}; }
-KERN_INLINE vd d_div(vd a, vd b) { return (vd){vdivq_f64(a.low, b.low), vdivq_f64(a.high, b.high)}; }
-KERN_INLINE vd d_fma(vd a, vd b, vd c) { return (vd){vfmaq_f64(c.low, a.low, b.low), vfmaq_f64(c.high, a.high, b.high)}; }
-KERN_INLINE vd d_fnma(vd a, vd b, vd c) { return (vd){vfmsq_f64(c.low, a.low, b.low), vfmsq_f64(c.high, a.high, b.high)}; }
-KERN_INLINE vl d_bits(vd a) { return (vl){vreinterpretq_u64_f64(a.low), vreinterpretq_u64_f64(a.high)}; }
-KERN_INLINE vd d_of_bits(vl a) { return (vd){vreinterpretq_f64_u64(a.low), vreinterpretq_f64_u64(a.high)}; }
-KERN_INLINE vd d_abs(vd a) { return (vd){vabsq_f64(a.low), vabsq_f64(a.high)}; }
-KERN_INLINE vdm d_lt(vd a, vd b) { return (vdm){vcltq_f64(a.low, b.low), vcltq_f64(a.high, b.high)}; }
-KERN_INLINE vdm d_le(vd a, vd b) { return (vdm){vcleq_f64(a.low, b.low), vcleq_f64(a.high, b.high)}; }
-KERN_INLINE vdm d_eq(vd a, vd b) { return (vdm){vceqq_f64(a.low, b.low), vceqq_f64(a.high, b.high)}; }
-KERN_INLINE vd d_sel(vdm m, vd a, vd b) { return (vd){vbslq_f64(m.low, a.low, b.low), vbslq_f64(m.high, a.high, b.high)}; }
+KERN_INLINE vd d_set1(double x) { return (vd){ vdupq_n_f64(x), vdupq_n_f64(x) }; }
+KERN_INLINE vd d_add(vd a, vd b) { return (vd){ vaddq_f64(a.low, b.low), vaddq_f64(a.high, b.high) }; }
+KERN_INLINE vd d_sub(vd a, vd b) { return (vd){ vsubq_f64(a.low, b.low), vsubq_f64(a.high, b.high) }; }
+KERN_INLINE vd d_mul(vd a, vd b) { return (vd){ vmulq_f64(a.low, b.low), vmulq_f64(a.high, b.high) }; }
+KERN_INLINE vd d_div(vd a, vd b) { return (vd){ vdivq_f64(a.low, b.low), vdivq_f64(a.high, b.high) }; }
+KERN_INLINE vd d_fma(vd a, vd b, vd c) { return (vd){ vfmaq_f64(c.low, a.low, b.low), vfmaq_f64(c.high, a.high, b.high) }; }
+KERN_INLINE vd d_fnma(vd a, vd b, vd c) { return (vd){ vfmsq_f64(c.low, a.low, b.low), vfmsq_f64(c.high, a.high, b.high) }; }
+KERN_INLINE vl d_bits(vd a) { return (vl){ vreinterpretq_u64_f64(a.low), vreinterpretq_u64_f64(a.high) }; }
+KERN_INLINE vd d_of_bits(vl a) { return (vd){ vreinterpretq_f64_u64(a.low), vreinterpretq_f64_u64(a.high) }; }
+KERN_INLINE vd d_abs(vd a) { return (vd){ vabsq_f64(a.low), vabsq_f64(a.high) }; }
+KERN_INLINE vdm d_lt(vd a, vd b) { return (vdm){ vcltq_f64(a.low, b.low), vcltq_f64(a.high, b.high) }; }
+KERN_INLINE vdm d_le(vd a, vd b) { return (vdm){ vcleq_f64(a.low, b.low), vcleq_f64(a.high, b.high) }; }
+KERN_INLINE vdm d_eq(vd a, vd b) { return (vdm){ vceqq_f64(a.low, b.low), vceqq_f64(a.high, b.high) }; }
+KERN_INLINE vd d_sel(vdm m, vd a, vd b) { return (vd){ vbslq_f64(m.low, a.low, b.low), vbslq_f64(m.high, a.high, b.high) }; }
 KERN_INLINE vd d_min(vd a, vd b) { return d_sel(d_lt(a, b), a, b); }
 KERN_INLINE vd d_max(vd a, vd b) { return d_sel(d_lt(b, a), a, b); }
-KERN_INLINE vl l_set1(uint64_t x) { return (vl){vdupq_n_u64(x), vdupq_n_u64(x)}; }
-KERN_INLINE vl l_and(vl a, vl b) { return (vl){vandq_u64(a.low, b.low), vandq_u64(a.high, b.high)}; }
-KERN_INLINE vl l_or(vl a, vl b) { return (vl){vorrq_u64(a.low, b.low), vorrq_u64(a.high, b.high)}; }
-KERN_INLINE vl l_add(vl a, vl b) { return (vl){vaddq_u64(a.low, b.low), vaddq_u64(a.high, b.high)}; }
-KERN_INLINE vl l_sub(vl a, vl b) { return (vl){vsubq_u64(a.low, b.low), vsubq_u64(a.high, b.high)}; }
-KERN_INLINE vl l_sll(vl a, const int n) { return (vl){vshlq_u64(a.low, vdupq_n_s64(n)), vshlq_u64(a.high, vdupq_n_s64(n))}; }
-KERN_INLINE vl l_srl(vl a, const int n) { return (vl){vshlq_u64(a.low, vdupq_n_s64(-n)), vshlq_u64(a.high, vdupq_n_s64(-n))}; }
+KERN_INLINE vl l_set1(uint64_t x) { return (vl){ vdupq_n_u64(x), vdupq_n_u64(x) }; }
+KERN_INLINE vl l_and(vl a, vl b) { return (vl){ vandq_u64(a.low, b.low), vandq_u64(a.high, b.high) }; }
+KERN_INLINE vl l_or(vl a, vl b) { return (vl){ vorrq_u64(a.low, b.low), vorrq_u64(a.high, b.high) }; }
+KERN_INLINE vl l_add(vl a, vl b) { return (vl){ vaddq_u64(a.low, b.low), vaddq_u64(a.high, b.high) }; }
+KERN_INLINE vl l_sub(vl a, vl b) { return (vl){ vsubq_u64(a.low, b.low), vsubq_u64(a.high, b.high) }; }
+KERN_INLINE vl l_sll(vl a, const int n) { return (vl){ vshlq_u64(a.low, vdupq_n_s64(n)), vshlq_u64(a.high, vdupq_n_s64(n)) }; }
+KERN_INLINE vl l_srl(vl a, const int n) { return (vl){ vshlq_u64(a.low, vdupq_n_s64(-n)), vshlq_u64(a.high, vdupq_n_s64(-n)) }; }
 
 /* ---- VL rows by 4 columns ---- */
 KERN_INLINE void v_swap_4x4(vf c[4])

@@ -13,7 +13,7 @@ static float exp_f32(float x)
 {
     static const float power[ACT_PIECES] = { ACT_EXP_TABLE };
 
-    x = 89 < x ? 89 : x; /* inf from here on; a NaN stays */
+    x = 89 < x ? 89 : x;     /* inf from here on; a NaN stays */
     x = -104 > x ? -104 : x; /* 0 */
     float moved = fmaf(x, ACT_EXP_PER_STEP, ACT_ROUND), n = moved - ACT_ROUND;
     float r = fmaf(n, -ACT_EXP_STEP_LOW, fmaf(n, -ACT_EXP_STEP_HIGH, x));

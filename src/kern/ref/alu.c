@@ -71,8 +71,7 @@ float vtrn_alu_f32(enum vtrn_alu op, float lhs, float rhs)
 /* ---- fp32 rows ---- */
 static inline bool is_unary(const enum vtrn_alu op)
 {
-    return op == VTRN_ALU_ABS || op == VTRN_ALU_SQUARE || op == VTRN_ALU_RELU || op == VTRN_ALU_RSQRT ||
-           op == VTRN_ALU_RECIPROCAL;
+    return op == VTRN_ALU_ABS || op == VTRN_ALU_SQUARE || op == VTRN_ALU_RELU || op == VTRN_ALU_RSQRT || op == VTRN_ALU_RECIPROCAL;
 }
 #define ROWS(NAME) \
     static void tt_##NAME##_ref(float *dst, const float *a, const float *b, size_t n) \

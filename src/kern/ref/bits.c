@@ -33,8 +33,8 @@ static inline void put(void *row, size_t i, const size_t size, uint32_t value)
     static void tt_bits_##NAME##_##SIZE##_ref(void *dst, const void *a, const void *b, size_t n) \
     { \
         for (size_t i = 0; i < n; i++) \
-            put(dst, i, SIZE, bits_op(VTRN_ALU_##NAME, 8 * (SIZE), get(a, i, SIZE), \
-                                      VTRN_ALU_##NAME == VTRN_ALU_INVERT ? 0 : get(b, i, SIZE))); \
+            put(dst, i, SIZE, \
+                bits_op(VTRN_ALU_##NAME, 8 * (SIZE), get(a, i, SIZE), VTRN_ALU_##NAME == VTRN_ALU_INVERT ? 0 : get(b, i, SIZE))); \
     } \
     static void ts_bits_##NAME##_##SIZE##_ref(void *dst, const void *a, uint32_t s, bool reverse, size_t n) \
     { \

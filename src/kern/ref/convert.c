@@ -12,22 +12,22 @@
 /* A float format below fp32: sign, exponent and `mantissa` bits, in `bits` bits. Codes are of the magnitude. */
 struct format {
     uint8_t bits, mantissa, bias;
-    bool quiet_on_load;   /* a NaN read gets the quiet bit: what conversion instructions do; bf16 only moves bits */
-    uint16_t least_inf;   /* code of inf; one above the largest code where there is no inf */
-    uint16_t largest;     /* code of the largest finite value */
-    uint16_t overflow;    /* what values beyond `largest` become */
-    uint16_t nan;         /* canonical quiet NaN; 0: the format has none */
+    bool quiet_on_load; /* a NaN read gets the quiet bit: what conversion instructions do; bf16 only moves bits */
+    uint16_t least_inf; /* code of inf; one above the largest code where there is no inf */
+    uint16_t largest;   /* code of the largest finite value */
+    uint16_t overflow;  /* what values beyond `largest` become */
+    uint16_t nan;       /* canonical quiet NaN; 0: the format has none */
 };
 static const struct format formats[VTRN_DT_COUNT] = {
-    [VTRN_DT_BF16] = {16, 7, 127, false, 0x7f80, 0x7f7f, 0x7f80, 0x7fc0},
-    [VTRN_DT_F16] = {16, 10, 15, true, 0x7c00, 0x7bff, 0x7c00, 0x7e00},
-    [VTRN_DT_F8E4M3] = {8, 3, 7, true, 0x78, 0x77, 0x78, 0x7c},
-    [VTRN_DT_F8E4M3FN] = {8, 3, 7, true, 0x7f, 0x7e, 0x7e, 0x7f},
-    [VTRN_DT_F8E5M2] = {8, 2, 15, true, 0x7c, 0x7b, 0x7c, 0x7e},
+    [VTRN_DT_BF16] = { 16, 7, 127, false, 0x7f80, 0x7f7f, 0x7f80, 0x7fc0 },
+    [VTRN_DT_F16] = { 16, 10, 15, true, 0x7c00, 0x7bff, 0x7c00, 0x7e00 },
+    [VTRN_DT_F8E4M3] = { 8, 3, 7, true, 0x78, 0x77, 0x78, 0x7c },
+    [VTRN_DT_F8E4M3FN] = { 8, 3, 7, true, 0x7f, 0x7e, 0x7e, 0x7f },
+    [VTRN_DT_F8E5M2] = { 8, 2, 15, true, 0x7c, 0x7b, 0x7c, 0x7e },
     /* elements of the packed types: they saturate */
-    [VTRN_DT_F8E4M3FNX4] = {8, 3, 7, true, 0x7f, 0x7e, 0x7e, 0x7f},
-    [VTRN_DT_F8E5M2X4] = {8, 2, 15, true, 0x7c, 0x7b, 0x7b, 0x7e},
-    [VTRN_DT_F4E2M1FNX4] = {4, 1, 1, true, 8, 7, 7, 0},
+    [VTRN_DT_F8E4M3FNX4] = { 8, 3, 7, true, 0x7f, 0x7e, 0x7e, 0x7f },
+    [VTRN_DT_F8E5M2X4] = { 8, 2, 15, true, 0x7c, 0x7b, 0x7b, 0x7e },
+    [VTRN_DT_F4E2M1FNX4] = { 4, 1, 1, true, 8, 7, 7, 0 },
 };
 
 static float format_to_f32(const struct format *f, uint32_t code)
@@ -118,8 +118,7 @@ float vtrn_to_f32(enum vtrn_dtype dtype, const void *element)
     case VTRN_DT_TF32: return v.f32;
     case VTRN_DT_BF16:
     case VTRN_DT_F16: return format_to_f32(&formats[dtype], v.u16);
-    case VTRN_DT_F8E8M0:
-        return v.u8 == 0xff ? kern_float(KERN_NAN_BITS) : v.u8 == 0 ? 0x1p-127f : kern_float((uint32_t)v.u8 << 23);
+    case VTRN_DT_F8E8M0: return v.u8 == 0xff ? kern_float(KERN_NAN_BITS) : v.u8 == 0 ? 0x1p-127f : kern_float((uint32_t)v.u8 << 23);
     case VTRN_DT_I8: return v.i8;
     case VTRN_DT_I16: return v.i16;
     case VTRN_DT_I32: return (float)v.i32;
@@ -141,7 +140,7 @@ static void from_f32(enum vtrn_dtype dtype, float value, const uint32_t *random,
         int16_t i16;
         uint8_t u8;
         int8_t i8;
-    } v = {0};
+    } v = { 0 };
     switch (dtype) {
     case VTRN_DT_F32: v.f32 = value; break;
     case VTRN_DT_TF32: v.f32 = tf32_from_f32(value); break;
@@ -171,8 +170,7 @@ static uint32_t packed_bits(enum vtrn_dtype dtype, const void *element)
 {
     uint32_t bits = 0;
     VTRN_ASSERT(vtrn_dtypes[dtype].cls == VTRN_CLASS_PACKED);
-    for (int byte = 0; byte < vtrn_dtypes[dtype].size_bytes; byte++)
-        bits |= (uint32_t)((const uint8_t *)element)[byte] << 8 * byte;
+    for (int byte = 0; byte < vtrn_dtypes[dtype].size_bytes; byte++) bits |= (uint32_t)((const uint8_t *)element)[byte] << 8 * byte;
     return bits;
 }
 
@@ -194,20 +192,22 @@ void vtrn_mx_from_f32(enum vtrn_dtype dtype, float value, int lane, void *elemen
 #define ROWS(NAME, SIZE) \
     static void load_##NAME##_ref(float *dst, const void *src, size_t n) \
     { \
-        for (size_t i = 0; i < n; i++) dst[i] = vtrn_to_f32(VTRN_DT_##NAME, (const uint8_t *)src + (SIZE) * i); \
+        for (size_t i = 0; i < n; i++) dst[i] = vtrn_to_f32(VTRN_DT_##NAME, (const uint8_t *)src + (SIZE)*i); \
     } \
     static void store_##NAME##_ref(void *dst, const float *src, size_t n) \
     { \
-        for (size_t i = 0; i < n; i++) from_f32(VTRN_DT_##NAME, src[i], NULL, (uint8_t *)dst + (SIZE) * i); \
+        for (size_t i = 0; i < n; i++) from_f32(VTRN_DT_##NAME, src[i], NULL, (uint8_t *)dst + (SIZE)*i); \
     }
 #define SR_ROWS(NAME, SIZE) \
     static void store_sr_##NAME##_ref(void *dst, const float *src, const uint32_t *random, size_t n) \
     { \
-        for (size_t i = 0; i < n; i++) from_f32(VTRN_DT_##NAME, src[i], &random[i], (uint8_t *)dst + (SIZE) * i); \
+        for (size_t i = 0; i < n; i++) from_f32(VTRN_DT_##NAME, src[i], &random[i], (uint8_t *)dst + (SIZE)*i); \
     }
+/* clang-format off */
 #define EACH_PLAIN(X) \
     X(F32, 4) X(TF32, 4) X(BF16, 2) X(F16, 2) X(F8E4M3, 1) X(F8E4M3FN, 1) X(F8E5M2, 1) X(F8E8M0, 1) X(I8, 1) X(I16, 2) \
     X(I32, 4) X(U8, 1) X(U16, 2) X(U32, 4) X(BOOL, 1)
+/* clang-format on */
 #define EACH_SR(X) X(BF16, 2) X(F16, 2) X(F8E4M3, 1) X(F8E4M3FN, 1) X(F8E5M2, 1)
 EACH_PLAIN(ROWS)
 EACH_SR(SR_ROWS)

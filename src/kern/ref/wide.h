@@ -74,10 +74,7 @@ static inline double wide_gelu(double x)
 }
 
 /* x * sigmoid(v); v has the sign of x */
-static inline double wide_gate(double x, double v)
-{
-    return (-WIDE_EXP_RANGE > x ? -WIDE_EXP_RANGE : x) * wide_sigmoid(v);
-}
+static inline double wide_gate(double x, double v) { return (-WIDE_EXP_RANGE > x ? -WIDE_EXP_RANGE : x) * wide_sigmoid(v); }
 static inline double wide_gelu_tanh(double x) { return wide_gate(x, x * fma(x * x, WIDE_GELU_CUBIC, WIDE_GELU_LINEAR)); }
 
 /* log(1 + exp(x)) where |x| > 10: three terms of the series */

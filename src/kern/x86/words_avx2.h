@@ -54,7 +54,7 @@ KERN_INLINE __m128i bytes_8(const void *p, int lanes)
 }
 KERN_INLINE __m128i halves_8(const void *p, int lanes)
 {
-    uint16_t end[VL] = {0};
+    uint16_t end[VL] = { 0 };
     if (lanes >= VL) return _mm_loadu_si128(p);
     memcpy(end, p, (size_t)lanes * 2);
     return _mm_loadu_si128((const __m128i *)end);
@@ -125,10 +125,7 @@ KERN_INLINE vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 KERN_INLINE vi v_bits(vf a) { return _mm256_castps_si256(a); }
 KERN_INLINE vf v_of_bits(vi a) { return _mm256_castsi256_ps(a); }
 KERN_INLINE vf v_abs(vf a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
-KERN_INLINE vf v_with_sign(vf magnitude, vf sign)
-{
-    return _mm256_or_ps(magnitude, _mm256_and_ps(sign, _mm256_set1_ps(-0.0f)));
-}
+KERN_INLINE vf v_with_sign(vf magnitude, vf sign) { return _mm256_or_ps(magnitude, _mm256_and_ps(sign, _mm256_set1_ps(-0.0f))); }
 KERN_INLINE vm v_lt(vf a, vf b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_LT_OQ)); }
 KERN_INLINE vm v_le(vf a, vf b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_LE_OQ)); }
 KERN_INLINE vm v_eq(vf a, vf b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_EQ_OQ)); }
@@ -136,10 +133,7 @@ KERN_INLINE vm v_ne(vf a, vf b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_NEQ_UQ)
 KERN_INLINE vm v_unordered(vf a, vf b) { return v_bits(_mm256_cmp_ps(a, b, _CMP_UNORD_Q)); }
 KERN_INLINE vf v_sel(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, v_of_bits(m)); }
 KERN_INLINE vf v_one_if(vm m) { return _mm256_and_ps(v_of_bits(m), _mm256_set1_ps(1)); }
-KERN_INLINE vf v_canonical(vf a)
-{
-    return v_sel(v_unordered(a, a), v_of_bits(_mm256_set1_epi32((int)KERN_NAN_BITS)), a);
-}
+KERN_INLINE vf v_canonical(vf a) { return v_sel(v_unordered(a, a), v_of_bits(_mm256_set1_epi32((int)KERN_NAN_BITS)), a); }
 KERN_INLINE vf v_signed_nan(vf a)
 {
     vf nan = _mm256_or_ps(_mm256_and_ps(a, _mm256_set1_ps(-0.0f)), v_of_bits(_mm256_set1_epi32((int)KERN_NAN_BITS)));
@@ -148,7 +142,7 @@ KERN_INLINE vf v_signed_nan(vf a)
 typedef struct {
     vf low, high; /* numbers 0..7, 8..15 */
 } v_table16;
-KERN_INLINE v_table16 v_table16_of(const float *p) { return (v_table16){_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+KERN_INLINE v_table16 v_table16_of(const float *p) { return (v_table16){ _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) }; }
 KERN_INLINE vf v_pick16(const v_table16 *t, vi at)
 {
     vf upper = v_of_bits(_mm256_slli_epi32(at, 28)); /* the sign bit chooses */
@@ -214,62 +208,56 @@ KERN_INLINE vi i_saturated_u(vf a)
 /* ---- double: two registers hold VL lanes, so that two chains run side by side ---- */
 KERN_INLINE vd d_of(vf a)
 {
-    return (vd){_mm256_cvtps_pd(_mm256_castps256_ps128(a)), _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1))};
+    return (vd){ _mm256_cvtps_pd(_mm256_castps256_ps128(a)), _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)) };
 }
 KERN_INLINE vf v_of_d(vd a)
 {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(a.low)), _mm256_cvtpd_ps(a.high), 1);
 }
-KERN_INLINE vd d_set1(double x) { return (vd){_mm256_set1_pd(x), _mm256_set1_pd(x)}; }
-KERN_INLINE vd d_add(vd a, vd b) { return (vd){_mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high)}; }
-KERN_INLINE vd d_sub(vd a, vd b) { return (vd){_mm256_sub_pd(a.low, b.low), _mm256_sub_pd(a.high, b.high)}; }
-KERN_INLINE vd d_mul(vd a, vd b) { return (vd){_mm256_mul_pd(a.low, b.low), _mm256_mul_pd(a.high, b.high)}; }
-KERN_INLINE vd d_div(vd a, vd b) { return (vd){_mm256_div_pd(a.low, b.low), _mm256_div_pd(a.high, b.high)}; }
-KERN_INLINE vd d_min(vd a, vd b) { return (vd){_mm256_min_pd(a.low, b.low), _mm256_min_pd(a.high, b.high)}; }
-KERN_INLINE vd d_max(vd a, vd b) { return (vd){_mm256_max_pd(a.low, b.low), _mm256_max_pd(a.high, b.high)}; }
+KERN_INLINE vd d_set1(double x) { return (vd){ _mm256_set1_pd(x), _mm256_set1_pd(x) }; }
+KERN_INLINE vd d_add(vd a, vd b) { return (vd){ _mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high) }; }
+KERN_INLINE vd d_sub(vd a, vd b) { return (vd){ _mm256_sub_pd(a.low, b.low), _mm256_sub_pd(a.high, b.high) }; }
+KERN_INLINE vd d_mul(vd a, vd b) { return (vd){ _mm256_mul_pd(a.low, b.low), _mm256_mul_pd(a.high, b.high) }; }
+KERN_INLINE vd d_div(vd a, vd b) { return (vd){ _mm256_div_pd(a.low, b.low), _mm256_div_pd(a.high, b.high) }; }
+KERN_INLINE vd d_min(vd a, vd b) { return (vd){ _mm256_min_pd(a.low, b.low), _mm256_min_pd(a.high, b.high) }; }
+KERN_INLINE vd d_max(vd a, vd b) { return (vd){ _mm256_max_pd(a.low, b.low), _mm256_max_pd(a.high, b.high) }; }
 KERN_INLINE vd d_fma(vd a, vd b, vd c)
 {
-    return (vd){_mm256_fmadd_pd(a.low, b.low, c.low), _mm256_fmadd_pd(a.high, b.high, c.high)};
+    return (vd){ _mm256_fmadd_pd(a.low, b.low, c.low), _mm256_fmadd_pd(a.high, b.high, c.high) };
 }
 KERN_INLINE vd d_fnma(vd a, vd b, vd c)
 {
-    return (vd){_mm256_fnmadd_pd(a.low, b.low, c.low), _mm256_fnmadd_pd(a.high, b.high, c.high)};
+    return (vd){ _mm256_fnmadd_pd(a.low, b.low, c.low), _mm256_fnmadd_pd(a.high, b.high, c.high) };
 }
-KERN_INLINE vl d_bits(vd a) { return (vl){_mm256_castpd_si256(a.low), _mm256_castpd_si256(a.high)}; }
-KERN_INLINE vd d_of_bits(vl a) { return (vd){_mm256_castsi256_pd(a.low), _mm256_castsi256_pd(a.high)}; }
+KERN_INLINE vl d_bits(vd a) { return (vl){ _mm256_castpd_si256(a.low), _mm256_castpd_si256(a.high) }; }
+KERN_INLINE vd d_of_bits(vl a) { return (vd){ _mm256_castsi256_pd(a.low), _mm256_castsi256_pd(a.high) }; }
 KERN_INLINE vd d_abs(vd a)
 {
-    return (vd){_mm256_andnot_pd(_mm256_set1_pd(-0.0), a.low), _mm256_andnot_pd(_mm256_set1_pd(-0.0), a.high)};
+    return (vd){ _mm256_andnot_pd(_mm256_set1_pd(-0.0), a.low), _mm256_andnot_pd(_mm256_set1_pd(-0.0), a.high) };
 }
 KERN_INLINE vdm d_lt(vd a, vd b)
 {
-    return (vdm){_mm256_cmp_pd(a.low, b.low, _CMP_LT_OQ), _mm256_cmp_pd(a.high, b.high, _CMP_LT_OQ)};
+    return (vdm){ _mm256_cmp_pd(a.low, b.low, _CMP_LT_OQ), _mm256_cmp_pd(a.high, b.high, _CMP_LT_OQ) };
 }
 KERN_INLINE vdm d_le(vd a, vd b)
 {
-    return (vdm){_mm256_cmp_pd(a.low, b.low, _CMP_LE_OQ), _mm256_cmp_pd(a.high, b.high, _CMP_LE_OQ)};
+    return (vdm){ _mm256_cmp_pd(a.low, b.low, _CMP_LE_OQ), _mm256_cmp_pd(a.high, b.high, _CMP_LE_OQ) };
 }
 KERN_INLINE vdm d_eq(vd a, vd b)
 {
-    return (vdm){_mm256_cmp_pd(a.low, b.low, _CMP_EQ_OQ), _mm256_cmp_pd(a.high, b.high, _CMP_EQ_OQ)};
+    return (vdm){ _mm256_cmp_pd(a.low, b.low, _CMP_EQ_OQ), _mm256_cmp_pd(a.high, b.high, _CMP_EQ_OQ) };
 }
 KERN_INLINE vd d_sel(vdm m, vd a, vd b)
 {
-    return (vd){_mm256_blendv_pd(b.low, a.low, m.low), _mm256_blendv_pd(b.high, a.high, m.high)};
+    return (vd){ _mm256_blendv_pd(b.low, a.low, m.low), _mm256_blendv_pd(b.high, a.high, m.high) };
 }
-KERN_INLINE vl l_set1(uint64_t x) { return (vl){_mm256_set1_epi64x((long long)x), _mm256_set1_epi64x((long long)x)}; }
-KERN_INLINE vl l_and(vl a, vl b) { return (vl){_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)}; }
-KERN_INLINE vl l_or(vl a, vl b) { return (vl){_mm256_or_si256(a.low, b.low), _mm256_or_si256(a.high, b.high)}; }
-KERN_INLINE vl l_add(vl a, vl b) { return (vl){_mm256_add_epi64(a.low, b.low), _mm256_add_epi64(a.high, b.high)}; }
-KERN_INLINE vl l_sub(vl a, vl b) { return (vl){_mm256_sub_epi64(a.low, b.low), _mm256_sub_epi64(a.high, b.high)}; }
-KERN_INLINE vl l_sll(vl a, const int n)
-{
-    return (vl){_mm256_slli_epi64(a.low, n), _mm256_slli_epi64(a.high, n)};
-}
-KERN_INLINE vl l_srl(vl a, const int n)
-{
-    return (vl){_mm256_srli_epi64(a.low, n), _mm256_srli_epi64(a.high, n)};
-}
+KERN_INLINE vl l_set1(uint64_t x) { return (vl){ _mm256_set1_epi64x((long long)x), _mm256_set1_epi64x((long long)x) }; }
+KERN_INLINE vl l_and(vl a, vl b) { return (vl){ _mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high) }; }
+KERN_INLINE vl l_or(vl a, vl b) { return (vl){ _mm256_or_si256(a.low, b.low), _mm256_or_si256(a.high, b.high) }; }
+KERN_INLINE vl l_add(vl a, vl b) { return (vl){ _mm256_add_epi64(a.low, b.low), _mm256_add_epi64(a.high, b.high) }; }
+KERN_INLINE vl l_sub(vl a, vl b) { return (vl){ _mm256_sub_epi64(a.low, b.low), _mm256_sub_epi64(a.high, b.high) }; }
+KERN_INLINE vl l_sll(vl a, const int n) { return (vl){ _mm256_slli_epi64(a.low, n), _mm256_slli_epi64(a.high, n) }; }
+KERN_INLINE vl l_srl(vl a, const int n) { return (vl){ _mm256_srli_epi64(a.low, n), _mm256_srli_epi64(a.high, n) }; }
 
 /* ---- VL rows by 4 columns ---- */
 KERN_INLINE void v_swap_4x4(vf c[4])

@@ -69,8 +69,8 @@ KERN_INLINE void i_store_16(void *p, vi v, int lanes)
 /* The high half of each lane of a, then of b. */
 KERN_INLINE void i_store_high_pair(void *p, vi a, vi b)
 {
-    const vi odd = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27, 25, 23, 21,
-                                    19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    const vi odd = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27, 25, 23, 21, 19, 17,
+                                    15, 13, 11, 9, 7, 5, 3, 1);
     _mm512_storeu_si512(p, _mm512_permutex2var_epi16(a, odd, b));
 }
 KERN_INLINE vf v_load_f16(const void *p, int lanes) { return _mm512_cvtph_ps(halves_16(p, lanes)); }
@@ -176,58 +176,58 @@ KERN_INLINE vi i_saturated_u(vf a) { return _mm512_cvtps_epu32(v_max(a, _mm512_s
 /* ---- double: two registers hold VL lanes, so that two chains run side by side ---- */
 KERN_INLINE vd d_of(vf a)
 {
-    return (vd){_mm512_cvtps_pd(_mm512_castps512_ps256(a)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1))};
+    return (vd){ _mm512_cvtps_pd(_mm512_castps512_ps256(a)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)) };
 }
 KERN_INLINE vf v_of_d(vd a)
 {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(a.low)), _mm512_cvtpd_ps(a.high), 1);
 }
-KERN_INLINE vd d_set1(double x) { return (vd){_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
-KERN_INLINE vd d_add(vd a, vd b) { return (vd){_mm512_add_pd(a.low, b.low), _mm512_add_pd(a.high, b.high)}; }
-KERN_INLINE vd d_sub(vd a, vd b) { return (vd){_mm512_sub_pd(a.low, b.low), _mm512_sub_pd(a.high, b.high)}; }
-KERN_INLINE vd d_mul(vd a, vd b) { return (vd){_mm512_mul_pd(a.low, b.low), _mm512_mul_pd(a.high, b.high)}; }
-KERN_INLINE vd d_div(vd a, vd b) { return (vd){_mm512_div_pd(a.low, b.low), _mm512_div_pd(a.high, b.high)}; }
-KERN_INLINE vd d_min(vd a, vd b) { return (vd){_mm512_min_pd(a.low, b.low), _mm512_min_pd(a.high, b.high)}; }
-KERN_INLINE vd d_max(vd a, vd b) { return (vd){_mm512_max_pd(a.low, b.low), _mm512_max_pd(a.high, b.high)}; }
+KERN_INLINE vd d_set1(double x) { return (vd){ _mm512_set1_pd(x), _mm512_set1_pd(x) }; }
+KERN_INLINE vd d_add(vd a, vd b) { return (vd){ _mm512_add_pd(a.low, b.low), _mm512_add_pd(a.high, b.high) }; }
+KERN_INLINE vd d_sub(vd a, vd b) { return (vd){ _mm512_sub_pd(a.low, b.low), _mm512_sub_pd(a.high, b.high) }; }
+KERN_INLINE vd d_mul(vd a, vd b) { return (vd){ _mm512_mul_pd(a.low, b.low), _mm512_mul_pd(a.high, b.high) }; }
+KERN_INLINE vd d_div(vd a, vd b) { return (vd){ _mm512_div_pd(a.low, b.low), _mm512_div_pd(a.high, b.high) }; }
+KERN_INLINE vd d_min(vd a, vd b) { return (vd){ _mm512_min_pd(a.low, b.low), _mm512_min_pd(a.high, b.high) }; }
+KERN_INLINE vd d_max(vd a, vd b) { return (vd){ _mm512_max_pd(a.low, b.low), _mm512_max_pd(a.high, b.high) }; }
 KERN_INLINE vd d_fma(vd a, vd b, vd c)
 {
-    return (vd){_mm512_fmadd_pd(a.low, b.low, c.low), _mm512_fmadd_pd(a.high, b.high, c.high)};
+    return (vd){ _mm512_fmadd_pd(a.low, b.low, c.low), _mm512_fmadd_pd(a.high, b.high, c.high) };
 }
 KERN_INLINE vd d_fnma(vd a, vd b, vd c)
 {
-    return (vd){_mm512_fnmadd_pd(a.low, b.low, c.low), _mm512_fnmadd_pd(a.high, b.high, c.high)};
+    return (vd){ _mm512_fnmadd_pd(a.low, b.low, c.low), _mm512_fnmadd_pd(a.high, b.high, c.high) };
 }
-KERN_INLINE vl d_bits(vd a) { return (vl){_mm512_castpd_si512(a.low), _mm512_castpd_si512(a.high)}; }
-KERN_INLINE vd d_of_bits(vl a) { return (vd){_mm512_castsi512_pd(a.low), _mm512_castsi512_pd(a.high)}; }
-KERN_INLINE vd d_abs(vd a) { return (vd){_mm512_abs_pd(a.low), _mm512_abs_pd(a.high)}; }
+KERN_INLINE vl d_bits(vd a) { return (vl){ _mm512_castpd_si512(a.low), _mm512_castpd_si512(a.high) }; }
+KERN_INLINE vd d_of_bits(vl a) { return (vd){ _mm512_castsi512_pd(a.low), _mm512_castsi512_pd(a.high) }; }
+KERN_INLINE vd d_abs(vd a) { return (vd){ _mm512_abs_pd(a.low), _mm512_abs_pd(a.high) }; }
 KERN_INLINE vdm d_lt(vd a, vd b)
 {
-    return (vdm){_mm512_cmp_pd_mask(a.low, b.low, _CMP_LT_OQ), _mm512_cmp_pd_mask(a.high, b.high, _CMP_LT_OQ)};
+    return (vdm){ _mm512_cmp_pd_mask(a.low, b.low, _CMP_LT_OQ), _mm512_cmp_pd_mask(a.high, b.high, _CMP_LT_OQ) };
 }
 KERN_INLINE vdm d_le(vd a, vd b)
 {
-    return (vdm){_mm512_cmp_pd_mask(a.low, b.low, _CMP_LE_OQ), _mm512_cmp_pd_mask(a.high, b.high, _CMP_LE_OQ)};
+    return (vdm){ _mm512_cmp_pd_mask(a.low, b.low, _CMP_LE_OQ), _mm512_cmp_pd_mask(a.high, b.high, _CMP_LE_OQ) };
 }
 KERN_INLINE vdm d_eq(vd a, vd b)
 {
-    return (vdm){_mm512_cmp_pd_mask(a.low, b.low, _CMP_EQ_OQ), _mm512_cmp_pd_mask(a.high, b.high, _CMP_EQ_OQ)};
+    return (vdm){ _mm512_cmp_pd_mask(a.low, b.low, _CMP_EQ_OQ), _mm512_cmp_pd_mask(a.high, b.high, _CMP_EQ_OQ) };
 }
 KERN_INLINE vd d_sel(vdm m, vd a, vd b)
 {
-    return (vd){_mm512_mask_mov_pd(b.low, m.low, a.low), _mm512_mask_mov_pd(b.high, m.high, a.high)};
+    return (vd){ _mm512_mask_mov_pd(b.low, m.low, a.low), _mm512_mask_mov_pd(b.high, m.high, a.high) };
 }
-KERN_INLINE vl l_set1(uint64_t x) { return (vl){_mm512_set1_epi64((long long)x), _mm512_set1_epi64((long long)x)}; }
-KERN_INLINE vl l_and(vl a, vl b) { return (vl){_mm512_and_si512(a.low, b.low), _mm512_and_si512(a.high, b.high)}; }
-KERN_INLINE vl l_or(vl a, vl b) { return (vl){_mm512_or_si512(a.low, b.low), _mm512_or_si512(a.high, b.high)}; }
-KERN_INLINE vl l_add(vl a, vl b) { return (vl){_mm512_add_epi64(a.low, b.low), _mm512_add_epi64(a.high, b.high)}; }
-KERN_INLINE vl l_sub(vl a, vl b) { return (vl){_mm512_sub_epi64(a.low, b.low), _mm512_sub_epi64(a.high, b.high)}; }
+KERN_INLINE vl l_set1(uint64_t x) { return (vl){ _mm512_set1_epi64((long long)x), _mm512_set1_epi64((long long)x) }; }
+KERN_INLINE vl l_and(vl a, vl b) { return (vl){ _mm512_and_si512(a.low, b.low), _mm512_and_si512(a.high, b.high) }; }
+KERN_INLINE vl l_or(vl a, vl b) { return (vl){ _mm512_or_si512(a.low, b.low), _mm512_or_si512(a.high, b.high) }; }
+KERN_INLINE vl l_add(vl a, vl b) { return (vl){ _mm512_add_epi64(a.low, b.low), _mm512_add_epi64(a.high, b.high) }; }
+KERN_INLINE vl l_sub(vl a, vl b) { return (vl){ _mm512_sub_epi64(a.low, b.low), _mm512_sub_epi64(a.high, b.high) }; }
 KERN_INLINE vl l_sll(vl a, const int n)
 {
-    return (vl){_mm512_slli_epi64(a.low, (unsigned)n), _mm512_slli_epi64(a.high, (unsigned)n)};
+    return (vl){ _mm512_slli_epi64(a.low, (unsigned)n), _mm512_slli_epi64(a.high, (unsigned)n) };
 }
 KERN_INLINE vl l_srl(vl a, const int n)
 {
-    return (vl){_mm512_srli_epi64(a.low, (unsigned)n), _mm512_srli_epi64(a.high, (unsigned)n)};
+    return (vl){ _mm512_srli_epi64(a.low, (unsigned)n), _mm512_srli_epi64(a.high, (unsigned)n) };
 }
 
 /* ---- VL rows by 4 columns ---- */
