@@ -54,6 +54,7 @@ void ext_run_options(const struct ext_run *run, struct vtrn_run_options *options
     if (run->seed >= 0) options->seed = (uint64_t)run->seed;
     options->stochastic_rounding = run->stochastic_rounding;
     options->mx_scale_v03 = run->mx_scale_v03;
+    options->progress = check_signals;
 }
 
 /* ---------------------------------------------------------------- running */
@@ -217,8 +218,6 @@ static int create_chip(struct session *s, const struct ext_run *run)
     ext_run_options(run, &options);
     options.print = print_text;
     options.print_self = s;
-    options.progress = check_signals;
-    options.progress_self = s;
     s->chip = vtrn_chip_create(s->prog, &options, &err);
     return s->chip ? 0 : ext_raise_status(err.status, &err, "session");
 }

@@ -20,7 +20,11 @@ class _Declared:
 
 
 class Program:
-    """Made by :func:`vtrn.trace` or :meth:`load`; ``inputs`` and ``outputs`` are lists of (name, shape, dtype)."""
+    """Made by :func:`vtrn.trace` or :meth:`load`; ``inputs`` and ``outputs`` are lists of (name, shape, dtype).
+
+    Outputs are the tensors in shared HBM that the kernel returned, in the order in which it declared them; one without a
+    name of its own is called after its place in the return value: out, or out0, out1, ...
+    """
 
     def __init__(self, program):
         self._program = program
