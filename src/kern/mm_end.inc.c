@@ -2,7 +2,7 @@
  * including file, see mm_fma.inc.c. */
 
 /* Asks for the destination of a tile, to be there when its chains end. */
-MM_TILE_INLINE void prefetch_tile(const int mr, const int nv, float *d, ptrdiff_t d_pitch)
+MM_INLINE void prefetch_tile(const int mr, const int nv, float *d, ptrdiff_t d_pitch)
 {
     const int lines = (nv * VL * 4 + 63) / 64;
 #pragma GCC unroll 16
@@ -13,7 +13,7 @@ MM_TILE_INLINE void prefetch_tile(const int mr, const int nv, float *d, ptrdiff_
 /* mr x nv vectors of chains to rows of the destination, of which `n` columns are there (all vectors have some).
  * A tile is looked through for NaNs by one sum: a NaN makes it NaN. So does a pair of infinities, which only costs the
  * second look. */
-MM_TILE_INLINE void finish_tile(const int mr, const int nv, vf c[][MM_TILE_VECTORS], bool acc, float *d, ptrdiff_t d_pitch, int n)
+MM_INLINE void finish_tile(const int mr, const int nv, vf c[][MM_TILE_VECTORS], bool acc, float *d, ptrdiff_t d_pitch, int n)
 {
     const int last = nv - 1;
     const bool whole = n == nv * VL;

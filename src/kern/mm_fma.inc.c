@@ -1,7 +1,6 @@
 /* The tile product on fp32 fma vectors, one text for every level: the including file (x86/mm_avx2.c, x86/mm_avx512.c,
  * arm/mm_neon.c) brings the words it is written in:
- *   enum { VL, MR, NV, AP }   lanes of a vector; a register tile is MR rows x NV vectors; a stationary panel holds AP
- *                             columns, a multiple of MR and of VL
+ *   enum { VL, MR, NV }       lanes of a vector; a register tile is MR rows x NV vectors; MR divides NV * VL
  *   vf, v_zero v_load v_store v_load_part v_store_part v_set1 v_fma v_add
  *   v_any_nan v_canonical                 whether a lane is NaN; 0x7fc00000 for every NaN
  *   v_widen(dtype, p, lanes)                a vector of fp32 from `lanes` elements, the others 0
@@ -9,15 +8,16 @@
  *   DIRECT_M, direct_vectors(m)             see direct_tile
  *
  * Shape: the moving operand is converted to fp32 a panel of NV*VL columns at a time (so it stays in the L1 cache for all
- * of M), the stationary operand once, as panels of AP columns. A register tile holds the chains of MR x NV*VL results
+ * of M), the stationary operand once, as panels of the same width. A register tile holds the chains of MR x NV*VL results
  * over all steps: results do not depend on the blocking, each is one chain. */
 #include "kern/mm_end.inc.c"
 
 enum { NR = NV * VL };
+_Static_assert(NR % MR == 0 && NR * 4 <= (int)MM_PANEL_BYTES && NV <= (int)MM_TILE_VECTORS, "blocks of mm_int.h");
 
 struct tile {
     int steps;
-    const float *a, *b; /* stationary panel (stride AP) and moving panel (stride NR) */
+    const float *a, *b; /* stationary and moving panel: NR values a step */
     float *chain;       /* where unfinished chains wait between blocks of steps (stride NR) */
     bool resume, finish;
     float *d;
@@ -26,7 +26,7 @@ struct tile {
     bool acc;
 };
 
-MM_TILE_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const float *a, const vf *x)
+MM_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const float *a, const vf *x)
 {
 #pragma GCC unroll 16
     for (int i = 0; i < mr; i++) {
@@ -35,14 +35,14 @@ MM_TILE_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS]
         for (int j = 0; j < nv; j++) c[i][j] = v_fma(s, x[j], c[i][j]);
     }
 }
-MM_TILE_INLINE void run_step(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const float *a, const float *b)
+MM_INLINE void run_step(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const float *a, const float *b)
 {
     vf x[NV];
 #pragma GCC unroll 16
     for (int j = 0; j < nv; j++) x[j] = v_load(b + j * VL);
     multiply(mr, nv, c, a, x);
 }
-MM_TILE_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
+MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
 {
     vf c[MR][MM_TILE_VECTORS];
 #pragma GCC unroll 16
@@ -56,9 +56,9 @@ MM_TILE_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
      * while this one's last are under way */
     for (; k >= 8; k -= 8) {
 #pragma GCC unroll 8
-        for (int u = 0; u < 8; u++, a += AP, b += NR) run_step(mr, nv, c, a, b);
+        for (int u = 0; u < 8; u++, a += NR, b += NR) run_step(mr, nv, c, a, b);
     }
-    for (; k > 0; k--, a += AP, b += NR) run_step(mr, nv, c, a, b);
+    for (; k > 0; k--, a += NR, b += NR) run_step(mr, nv, c, a, b);
     if (VTRN_LIKELY(t->finish)) {
         finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
         return;
@@ -79,7 +79,7 @@ static tile_fn *const tiles[MR + 1][NV + 1] = {EACH_MR(TILE_ENTRIES)};
 
 /* The topmost tile of a panel converts the moving operand itself, from `x`, and leaves it in t->b for the tiles below: spread
  * over the steps the conversion is hidden by fma, as a phase before them it would cost 4-6 % of a 128x128x512 tile. */
-MM_TILE_INLINE void run_first_tile(const int dtype, const int nv, const struct tile *t, const struct mm_operand *x, float *b)
+MM_INLINE void run_first_tile(const int dtype, const int nv, const struct tile *t, const struct mm_operand *x, float *b)
 {
     vf c[MR][MM_TILE_VECTORS];
 #pragma GCC unroll 16
@@ -91,7 +91,7 @@ MM_TILE_INLINE void run_first_tile(const int dtype, const int nv, const struct t
     const uint8_t *row = x->data;
     const ptrdiff_t pitch = x->pitch, vector_bytes = (ptrdiff_t)x->elem_bytes * VL; /* locals: stores of vectors may alias anything */
     const int last = nv - 1, lanes = t->n - last * VL;
-    for (int k = t->steps; k > 0; k--, a += AP, b += NR, row += pitch) {
+    for (int k = t->steps; k > 0; k--, a += NR, b += NR, row += pitch) {
         vf value[NV];
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) {
@@ -102,7 +102,7 @@ MM_TILE_INLINE void run_first_tile(const int dtype, const int nv, const struct t
     }
     finish_tile(MR, nv, c, t->acc, t->d, t->d_pitch, t->n);
 }
-MM_TILE_INLINE void first_tile(const int nv, const struct tile *t, const struct mm_operand *x, float *b)
+MM_INLINE void first_tile(const int nv, const struct tile *t, const struct mm_operand *x, float *b)
 {
     switch (x->dtype) {
     case VTRN_DT_F32: run_first_tile(VTRN_DT_F32, nv, t, x, b); return;
@@ -121,60 +121,51 @@ typedef void first_tile_fn(const struct tile *, const struct mm_operand *, float
 EACH_NV(MR, FIRST_TILE)
 static first_tile_fn *const first_tiles[NV + 1] = {EACH_NV(MR, FIRST_TILE_ENTRY)};
 
-/* ---- packing: rows of an operand as fp32, `width` floats a step, columns past `columns` zero ---- */
-MM_INLINE void pack_as(const int dtype, const int width, const struct mm_operand *op, int row0, int rows, int column0,
+/* ---- packing: rows of an operand as fp32, NR floats a step, columns past `columns` zero ---- */
+MM_INLINE void pack_as(const int dtype, const struct mm_operand *op, int row0, int rows, int column0,
                        int columns, float *out)
 {
     const uint8_t *p = op->data + op->pitch * row0 + (ptrdiff_t)op->elem_bytes * column0;
     const ptrdiff_t pitch = op->pitch, elem_bytes = op->elem_bytes;
-    for (int r = 0; r < rows; r++, p += pitch, out += width) {
+    for (int r = 0; r < rows; r++, p += pitch, out += NR) {
 #pragma GCC unroll 16
-        for (int j = 0; j < width; j += VL) {
+        for (int j = 0; j < NR; j += VL) {
             int lanes = columns - j;
             const uint8_t *at = p + elem_bytes * j;
             v_store(out + j, lanes >= VL ? v_widen(dtype, at, VL) : lanes > 0 ? v_widen(dtype, at, lanes) : v_zero());
         }
     }
 }
-MM_INLINE void pack_mx_as(const int dtype, const int width, const struct mm_operand *op, int row0, int rows, int column0,
+MM_INLINE void pack_mx_as(const int dtype, const struct mm_operand *op, int row0, int rows, int column0,
                           int columns, float *out)
 {
-    for (int r = row0; r < row0 + rows; r++, out += 4 * width) {
+    for (int r = row0; r < row0 + rows; r++, out += 4 * NR) {
         const uint8_t *p = op->data + op->pitch * r + (ptrdiff_t)op->elem_bytes * column0;
         const uint8_t *scale = op->scale + op->scale_pitch * r + column0;
-        for (int j = 0; j < width; j += VL) {
+        for (int j = 0; j < NR; j += VL) {
             vf value[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
             int lanes = mm_min(columns - j, VL);
             if (lanes > 0) v_widen_mx(dtype, p + (ptrdiff_t)op->elem_bytes * j, scale + j, lanes, value);
-            for (int q = 0; q < 4; q++) v_store(out + q * width + j, value[q]);
+            for (int q = 0; q < 4; q++) v_store(out + q * NR + j, value[q]);
         }
     }
 }
-MM_INLINE void pack(const int width, const struct mm_operand *op, int row0, int rows, int column0, int columns, float *out)
+static void pack(const struct mm_operand *op, int row0, int rows, int column0, int columns, float *out)
 {
     switch (op->dtype) {
-    case VTRN_DT_F32: pack_as(VTRN_DT_F32, width, op, row0, rows, column0, columns, out); return;
-    case VTRN_DT_TF32: pack_as(VTRN_DT_TF32, width, op, row0, rows, column0, columns, out); return;
-    case VTRN_DT_BF16: pack_as(VTRN_DT_BF16, width, op, row0, rows, column0, columns, out); return;
-    case VTRN_DT_F16: pack_as(VTRN_DT_F16, width, op, row0, rows, column0, columns, out); return;
-    case VTRN_DT_F8E4M3: pack_as(VTRN_DT_F8E4M3, width, op, row0, rows, column0, columns, out); return;
-    case VTRN_DT_F8E4M3FN: pack_as(VTRN_DT_F8E4M3FN, width, op, row0, rows, column0, columns, out); return;
-    case VTRN_DT_F8E5M2: pack_as(VTRN_DT_F8E5M2, width, op, row0, rows, column0, columns, out); return;
-    case VTRN_DT_F8E5M2X4: pack_mx_as(VTRN_DT_F8E5M2, width, op, row0, rows, column0, columns, out); return;
-    case VTRN_DT_F8E4M3FNX4: pack_mx_as(VTRN_DT_F8E4M3FN, width, op, row0, rows, column0, columns, out); return;
-    case VTRN_DT_F4E2M1FNX4: pack_mx_as(VTRN_DT_F4E2M1FNX4, width, op, row0, rows, column0, columns, out); return;
+    case VTRN_DT_F32: pack_as(VTRN_DT_F32, op, row0, rows, column0, columns, out); return;
+    case VTRN_DT_TF32: pack_as(VTRN_DT_TF32, op, row0, rows, column0, columns, out); return;
+    case VTRN_DT_BF16: pack_as(VTRN_DT_BF16, op, row0, rows, column0, columns, out); return;
+    case VTRN_DT_F16: pack_as(VTRN_DT_F16, op, row0, rows, column0, columns, out); return;
+    case VTRN_DT_F8E4M3: pack_as(VTRN_DT_F8E4M3, op, row0, rows, column0, columns, out); return;
+    case VTRN_DT_F8E4M3FN: pack_as(VTRN_DT_F8E4M3FN, op, row0, rows, column0, columns, out); return;
+    case VTRN_DT_F8E5M2: pack_as(VTRN_DT_F8E5M2, op, row0, rows, column0, columns, out); return;
+    case VTRN_DT_F8E5M2X4: pack_mx_as(VTRN_DT_F8E5M2, op, row0, rows, column0, columns, out); return;
+    case VTRN_DT_F8E4M3FNX4: pack_mx_as(VTRN_DT_F8E4M3FN, op, row0, rows, column0, columns, out); return;
+    case VTRN_DT_F4E2M1FNX4: pack_mx_as(VTRN_DT_F4E2M1FNX4, op, row0, rows, column0, columns, out); return;
     default: VTRN_ASSERT(!"dtype of a tensor-engine operand");
     }
 }
-static void pack_moving(const struct mm_operand *op, int row0, int rows, int column0, int columns, float *out)
-{
-    pack(NR, op, row0, rows, column0, columns, out);
-}
-static void pack_stationary(const struct mm_operand *op, int row0, int rows, int column0, int columns, float *out)
-{
-    pack(AP, op, row0, rows, column0, columns, out);
-}
-
 /* ---- blocks of the destination: MM_BLOCK_M rows, cut into panels of NR columns ---- */
 struct block {
     const struct mm_product *p;
@@ -192,7 +183,7 @@ static struct tile tile_at(const struct block *w, int steps, int m, int n0, int 
     const struct mm_product *p = w->p;
     return (struct tile){
         .steps = steps,
-        .a = w->a + (ptrdiff_t)(m / AP) * AP * steps + m % AP,
+        .a = w->a + (ptrdiff_t)(m / NR) * NR * steps + m % NR,
         .b = w->b,
         .chain = w->chain + m * NR,
         .resume = false,
@@ -210,11 +201,11 @@ static void run_panel(const struct block *w, int n0, int n, bool pack_a)
     const int next_n0 = n0 + n, next_n = mm_min(NR, p->x.columns - next_n0);
     const bool fused = w->m >= MR && p->steps == 1;
     if (pack_a) mm_prefetch_rows(&p->x, 0, p->rows, n0, n); /* arrives while the stationary operand is packed */
-    if (!fused) pack_moving(&p->x, 0, p->rows, n0, n, w->b);
+    if (!fused) pack(&p->x, 0, p->rows, n0, n, w->b);
     for (int i = 0; i < tiles_m; i++) {
         int m = i * MR, left = w->m - m;
         struct tile t = tile_at(w, steps, m, n0, n);
-        if (pack_a && m % AP == 0) pack_stationary(&p->s, 0, p->rows, w->m0 + m, left, w->a + (ptrdiff_t)m * steps);
+        if (pack_a && m % NR == 0) pack(&p->s, 0, p->rows, w->m0 + m, left, w->a + (ptrdiff_t)m * steps);
         if (next_n > 0) {
             int begin = mm_share(p->rows, i, tiles_m), end = mm_share(p->rows, i + 1, tiles_m);
             mm_prefetch_rows(&p->x, begin, end - begin, next_n0, next_n);
@@ -237,9 +228,9 @@ static void run_long_block(const struct block *w, int n_begin)
         n = panel_width(p->x.columns - n0);
         for (int row0 = 0; row0 < p->rows; row0 += block_rows) {
             int rows = mm_min(block_rows, p->rows - row0), steps = rows * p->steps;
-            pack_moving(&p->x, row0, rows, n0, n, w->b);
-            for (int m = 0; m < w->m; m += AP)
-                pack_stationary(&p->s, row0, rows, w->m0 + m, w->m - m, w->a + (ptrdiff_t)m * steps);
+            pack(&p->x, row0, rows, n0, n, w->b);
+            for (int m = 0; m < w->m; m += NR)
+                pack(&p->s, row0, rows, w->m0 + m, w->m - m, w->a + (ptrdiff_t)m * steps);
             for (int m = 0; m < w->m; m += MR) {
                 struct tile t = tile_at(w, steps, m, n0, n);
                 t.resume = row0 > 0;
@@ -252,7 +243,7 @@ static void run_long_block(const struct block *w, int n_begin)
 
 /* ---- few stationary columns (decoding): each moving element is used m <= DIRECT_M times, so it is converted in
  * registers on its way into the chains and never written back ---- */
-MM_TILE_INLINE void direct_tile(const int dtype, const int mr, const int nv, const struct mm_product *p, const float *a, int n0)
+MM_INLINE void direct_tile(const int dtype, const int mr, const int nv, const struct mm_product *p, const float *a, int n0)
 {
     vf c[DIRECT_M][MM_TILE_VECTORS];
 #pragma GCC unroll 16
@@ -260,7 +251,7 @@ MM_TILE_INLINE void direct_tile(const int dtype, const int mr, const int nv, con
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) c[i][j] = v_zero();
     const uint8_t *x = p->x.data + (ptrdiff_t)p->x.elem_bytes * n0;
-    for (int k = p->rows; k > 0; k--, a += AP, x += p->x.pitch) {
+    for (int k = p->rows; k > 0; k--, a += NR, x += p->x.pitch) {
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) {
             vf value = v_widen(dtype, x + (ptrdiff_t)p->x.elem_bytes * VL * j, VL);
@@ -270,14 +261,14 @@ MM_TILE_INLINE void direct_tile(const int dtype, const int mr, const int nv, con
     }
     finish_tile(mr, nv, c, p->acc, p->d + n0, p->d_pitch, nv * VL);
 }
-MM_TILE_INLINE int direct_rows(const int dtype, const int mr, const struct mm_product *p, const float *a)
+MM_INLINE int direct_rows(const int dtype, const int mr, const struct mm_product *p, const float *a)
 {
     const int nv = direct_vectors(mr);
     int n0 = 0;
     for (; n0 + nv * VL <= p->x.columns; n0 += nv * VL) direct_tile(dtype, mr, nv, p, a, n0);
     return n0;
 }
-MM_TILE_INLINE int direct_as(const int dtype, const struct mm_product *p, const float *a)
+MM_INLINE int direct_as(const int dtype, const struct mm_product *p, const float *a)
 {
     switch (p->s.columns) {
     case 1: return direct_rows(dtype, 1, p, a);
@@ -289,11 +280,11 @@ MM_TILE_INLINE int direct_as(const int dtype, const struct mm_product *p, const 
 /* Computes the leftmost columns as far as whole groups of vectors go; returns how many. */
 MM_TILE static int run_direct(const struct mm_product *p)
 {
-    if (p->s.columns > DIRECT_M || p->steps != 1 || p->rows > MM_SCRATCH_S / (AP * 4) ||
+    if (p->s.columns > DIRECT_M || p->steps != 1 || p->rows > MM_SCRATCH_S / (NR * 4) ||
         p->x.columns < direct_vectors(p->s.columns) * VL)
         return 0;
     float *a = (float *)(void *)p->scratch;
-    pack_stationary(&p->s, 0, p->rows, 0, p->s.columns, a);
+    pack(&p->s, 0, p->rows, 0, p->s.columns, a);
     switch (p->x.dtype) {
     case VTRN_DT_F32: return direct_as(VTRN_DT_F32, p, a);
     case VTRN_DT_BF16: return direct_as(VTRN_DT_BF16, p, a);

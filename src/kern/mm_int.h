@@ -5,12 +5,11 @@
 #define VTRN_KERN_MM_INT_H
 #include "kern/kern_int.h"
 
-#define MM_INLINE static inline __attribute__((always_inline))
-/* Register tiles are loops unrolled up to a hundredfold: with sanitizers a file of them compiles for minutes, so they stay
- * out. Everything that computes addresses and sizes for them is sanitized, and the tests put operands against forbidden
- * pages. */
+/* Register tiles are loops unrolled up to a hundredfold: with sanitizers a file of them compiles for minutes, so they, and
+ * what is inlined into them, stay out. Everything that computes addresses and sizes for them is sanitized, and the tests put
+ * operands against forbidden pages. */
 #define MM_TILE __attribute__((no_sanitize("address"), no_sanitize("undefined")))
-#define MM_TILE_INLINE MM_TILE MM_INLINE
+#define MM_INLINE MM_TILE static inline __attribute__((always_inline))
 #define MM_NAN_BITS UINT32_C(0x7fc00000)
 
 struct mm_operand {
@@ -39,11 +38,11 @@ enum {
     MM_TILE_VECTORS = 8,    /* most vectors in a row of a register tile */
     MM_SMALL_N = 16,        /* widest destination that is computed transposed */
     MM_SWAP_M = 256,        /* columns of a transposed destination computed at a time */
-    MM_SCRATCH_S = MM_BLOCK_M * MM_BLOCK_STEPS * 4,
+    MM_SCRATCH_S = (MM_BLOCK_M * 4 + MM_PANEL_BYTES) * MM_BLOCK_STEPS, /* whole panels */
     MM_SCRATCH_X = MM_PANEL_BYTES * MM_BLOCK_STEPS,
     MM_SCRATCH_CHAIN = MM_BLOCK_M * MM_PANEL_BYTES,
     MM_SCRATCH_SWAP = MM_SMALL_N * MM_SWAP_M * 4,
-    MM_SCRATCH_PAIRS = (MM_BLOCK_M * 4 + MM_PANEL_BYTES) * MM_BLOCK_STEPS / 2, /* both operands as pairs of bf16 */
+    MM_SCRATCH_PAIRS = (MM_BLOCK_M * 4 + 2 * MM_PANEL_BYTES) * MM_BLOCK_STEPS / 2, /* both operands as pairs of bf16 */
     MM_AT_X = MM_SCRATCH_S,
     MM_AT_CHAIN = MM_AT_X + MM_SCRATCH_X,
     MM_AT_SWAP = MM_AT_CHAIN + MM_SCRATCH_CHAIN,

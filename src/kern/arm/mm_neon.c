@@ -4,7 +4,7 @@
 
 #include "kern/mm_int.h"
 
-enum { VL = 4, MR = 4, NV = 4, AP = 4, DIRECT_M = 4 };
+enum { VL = 4, MR = 4, NV = 4, DIRECT_M = 4 };
 #define EACH_MR(X) X(1) X(2) X(3) X(4)
 #define EACH_NV(mr, X) X(mr, 1) X(mr, 2) X(mr, 3) X(mr, 4)
 typedef float32x4_t vf;

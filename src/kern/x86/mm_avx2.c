@@ -5,7 +5,7 @@
 
 #include "kern/x86/mm_x86.h"
 
-enum { VL = 8, MR = 4, NV = 3, AP = 8, DIRECT_M = 4 };
+enum { VL = 8, MR = 4, NV = 3, DIRECT_M = 4 };
 #define EACH_MR(X) X(1) X(2) X(3) X(4)
 #define EACH_NV(mr, X) X(mr, 1) X(mr, 2) X(mr, 3)
 typedef __m256 vf;

@@ -3,7 +3,7 @@
  * 16 fma, and a moving panel of 32 columns x 128 steps is 16 KiB, half of the smallest L1 cache in use. */
 #include "kern/x86/mm_words_avx512.h"
 
-enum { MR = 8, NV = 2, AP = 16, DIRECT_M = 4 };
+enum { MR = 8, NV = 2, DIRECT_M = 4 };
 #define EACH_MR(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define EACH_NV(mr, X) X(mr, 1) X(mr, 2)
 

@@ -9,7 +9,8 @@
 
 #include "kern/mm_end.inc.c"
 
-enum { MR = 8, NV = 4, NR = NV * VL, AP = 32, FEW_M = 3 };
+enum { MR = 8, NV = 4, NR = PAIRS_WIDTH, FEW_M = 3 };
+_Static_assert((int)NR == NV * (int)VL && NR * 4 <= (int)MM_PANEL_BYTES, "blocks of mm_int.h");
 #define EACH_TILE(X) \
     X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1) \
     X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2) \
@@ -18,13 +19,13 @@ static int rows_of_tile(int nv) { return nv <= 2 ? 8 : 4; }
 
 struct tile {
     int pairs;
-    const uint32_t *a, *b; /* stationary pairs (stride AP) and moving pairs (stride NR) */
+    const uint32_t *a, *b; /* stationary and moving pairs: NR a row */
     float *d;
     ptrdiff_t d_pitch;
     int n; /* valid columns */
     bool acc;
 };
-MM_TILE_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const uint32_t *a, const __m512i *x)
+MM_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const uint32_t *a, const __m512i *x)
 {
 #pragma GCC unroll 16
     for (int i = 0; i < mr; i++) {
@@ -33,14 +34,14 @@ MM_TILE_INLINE void multiply(const int mr, const int nv, vf c[][MM_TILE_VECTORS]
         for (int j = 0; j < nv; j++) c[i][j] = _mm512_dpbf16_ps(c[i][j], s, (__m512bh)x[j]);
     }
 }
-MM_TILE_INLINE void run_step(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const uint32_t *a, const uint32_t *b)
+MM_INLINE void run_step(const int mr, const int nv, vf c[][MM_TILE_VECTORS], const uint32_t *a, const uint32_t *b)
 {
     __m512i x[NV];
 #pragma GCC unroll 16
     for (int j = 0; j < nv; j++) x[j] = _mm512_loadu_si512(b + j * VL);
     multiply(mr, nv, c, a, x);
 }
-MM_TILE_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
+MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
 {
     vf c[MR][MM_TILE_VECTORS];
 #pragma GCC unroll 16
@@ -52,9 +53,9 @@ MM_TILE_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
     int k = t->pairs;
     for (; k >= 4; k -= 4) { /* unrolled for the reason given in mm_fma.inc.c */
 #pragma GCC unroll 4
-        for (int u = 0; u < 4; u++, a += AP, b += NR) run_step(mr, nv, c, a, b);
+        for (int u = 0; u < 4; u++, a += NR, b += NR) run_step(mr, nv, c, a, b);
     }
-    for (; k > 0; k--, a += AP, b += NR) run_step(mr, nv, c, a, b);
+    for (; k > 0; k--, a += NR, b += NR) run_step(mr, nv, c, a, b);
     finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
 }
 typedef void tile_fn(const struct tile *);
@@ -71,7 +72,7 @@ struct first {
     int rows, s_exponent;
     uint32_t *b;
 };
-MM_TILE_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const struct tile *t, const struct first *f)
+MM_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const struct tile *t, const struct first *f)
 {
     vf c[MR][MM_TILE_VECTORS];
 #pragma GCC unroll 16
@@ -86,7 +87,7 @@ MM_TILE_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, 
     const uint8_t *row = f->x->data;
     const uint32_t *a = t->a;
     uint32_t *b = f->b;
-    for (int rows = f->rows; rows > 0; rows -= 2, row += 2 * pitch, a += AP, b += NR) {
+    for (int rows = f->rows; rows > 0; rows -= 2, row += 2 * pitch, a += NR, b += NR) {
         __m512i x[NV];
         if (VTRN_LIKELY(rows > 1))
             load_pairs(dtype, nv, &table, row, row + pitch, &mask, &mask, &seen, x);
@@ -96,12 +97,11 @@ MM_TILE_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, 
         for (int j = 0; j < nv; j++) _mm512_storeu_si512(b + j * VL, x[j]);
         multiply(mr, nv, c, a, x);
     }
-    struct pairs_panel panel = {f->b, t->pairs, nv, NR};
-    if (!pairs_exact(f->s_exponent, pairs_exponent(dtype, &seen, &panel))) return false;
+    if (!pairs_exact(f->s_exponent, pairs_exponent(dtype, &seen))) return false;
     finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
     return true;
 }
-MM_TILE_INLINE bool first_tile(const int mr, const int nv, const struct tile *t, const struct first *f)
+MM_INLINE bool first_tile(const int mr, const int nv, const struct tile *t, const struct first *f)
 {
     switch (f->x->dtype) {
     case VTRN_DT_BF16: return run_first_tile(VTRN_DT_BF16, mr, nv, t, f);
@@ -117,15 +117,6 @@ MM_TILE static bool first_tile_3(const struct tile *t, const struct first *f) { 
 MM_TILE static bool first_tile_4(const struct tile *t, const struct first *f) { return first_tile(4, 4, t, f); }
 static first_tile_fn *const first_tiles[NV + 1] = {NULL, first_tile_1, first_tile_2, first_tile_3, first_tile_4};
 
-static int pack_moving(const struct mm_operand *op, int rows, int column0, int columns, uint32_t *out)
-{
-    return pack_pairs(NR, op, rows, column0, columns, out);
-}
-static int pack_stationary(const struct mm_operand *op, int rows, int column0, int columns, uint32_t *out)
-{
-    return pack_pairs(AP, op, rows, column0, columns, out);
-}
-
 struct block { /* MM_BLOCK_M rows of the destination */
     const struct mm_product *p;
     uint32_t *a, *b;
@@ -140,12 +131,12 @@ static bool run_panel(const struct block *w, int n0, int n)
     const int nv = mm_div_up(n, VL), step = rows_of_tile(nv), tiles_m = mm_div_up(w->m, step);
     const int next_n0 = n0 + n, next_n = mm_min(NR, p->x.columns - next_n0);
     const bool fused = w->m >= step && p->steps == 1;
-    if (!fused && !pairs_exact(w->s_exponent, pack_moving(&p->x, p->rows, n0, n, w->b))) return false;
+    if (!fused && !pairs_exact(w->s_exponent, pack_pairs(&p->x, p->rows, n0, n, w->b))) return false;
     for (int i = 0; i < tiles_m; i++) {
         int m = i * step, left = w->m - m;
         struct tile t = {
             .pairs = w->pairs,
-            .a = w->a + (ptrdiff_t)(m / AP) * AP * w->pairs + m % AP,
+            .a = w->a + (ptrdiff_t)(m / NR) * NR * w->pairs + m % NR,
             .b = w->b,
             .d = mm_row(p->d, p->d_pitch, w->m0 + m) + n0,
             .d_pitch = p->d_pitch,
@@ -183,8 +174,8 @@ static void run_block(struct block *w)
     const struct mm_product *p = w->p;
     w->s_exponent = EXPONENT_ALL_ZERO;
     mm_prefetch_rows(&p->x, 0, p->rows, 0, mm_min(NR, p->x.columns)); /* arrives while the stationary operand is packed */
-    for (int m = 0; m < w->m; m += AP) {
-        int exponent = pack_stationary(&p->s, p->rows, w->m0 + m, w->m - m, w->a + (ptrdiff_t)m * w->pairs);
+    for (int m = 0; m < w->m; m += NR) {
+        int exponent = pack_pairs(&p->s, p->rows, w->m0 + m, w->m - m, w->a + (ptrdiff_t)m * w->pairs);
         w->s_exponent = mm_min(w->s_exponent, exponent);
     }
     int done = 0; /* columns before it are finished */
@@ -217,7 +208,7 @@ static void pairs_product(const struct mm_product *p)
         return;
     }
     struct block w = {.p = p, .a = (uint32_t *)(void *)(p->scratch + MM_AT_PAIRS), .pairs = mm_div_up(steps, 2)};
-    w.b = w.a + MM_BLOCK_M * MM_BLOCK_STEPS / 2;
+    w.b = w.a + (MM_BLOCK_M + NR) * MM_BLOCK_STEPS / 2;
     for (w.m0 = 0; w.m0 < p->s.columns; w.m0 += MM_BLOCK_M) {
         w.m = mm_min(MM_BLOCK_M, p->s.columns - w.m0);
         run_block(&w);

@@ -12,7 +12,8 @@
 
 enum {
     EXPONENT_NEVER = -100000, /* a value that the instruction cannot take */
-    EXPONENT_ALL_ZERO = 1000
+    EXPONENT_ALL_ZERO = 1000,
+    PAIRS_WIDTH = 64, /* columns of a panel */
 };
 
 /* Exponents are those of the least magnitudes (value = 1.xxx * 2^e). bf16 has 8 significant bits, so every product is a
@@ -69,46 +70,27 @@ MM_INLINE __m512i with_sign(__m512i magnitude, __m512i codes)
 static inline int bf16_exponent(int magnitude) { return magnitude < 0x80 ? EXPONENT_NEVER : (magnitude >> 7) - 127; }
 MM_INLINE int least_word(__m512i v)
 {
-    uint16_t word[32];
-    _mm512_storeu_si512(word, v);
-    int least = word[0];
-    for (int i = 1; i < 32; i++) least = mm_min(least, word[i]);
-    return least;
+    __m256i half = _mm256_min_epu16(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+    __m128i quarter = _mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    return _mm_cvtsi128_si32(_mm_minpos_epu16(quarter)) & 0xffff;
 }
 
-/* The least 2|x| of each word seen so far. Two, to halve the chain of minima. Two instructions for 32 values; to pass over
- * zeros would take three, so that is done afterwards, and only where there are zeros. */
+/* The least 2|x| - 1 of each word seen so far, unsigned, so that 0 counts as most. Two, to halve the chain of minima. */
 struct pairs_seen {
     __m512i least[2];
 };
 MM_INLINE struct pairs_seen pairs_seen_none(void) { return (struct pairs_seen){{_mm512_set1_epi16(-1), _mm512_set1_epi16(-1)}}; }
-/* Packed pairs: `rows` rows of `vectors` vectors, `stride` dwords apart. */
-struct pairs_panel {
-    const uint32_t *data;
-    int rows, vectors, stride;
-};
-/* The least |x| other than 0; INT16_MAX: all are 0. */
-static inline int least_nonzero(const struct pairs_panel *panel)
+MM_INLINE __m512i lesser(__m512i least, __m512i x)
 {
-    const __m512i one = _mm512_set1_epi16(1);
-    __m512i least = _mm512_set1_epi16(-1);
-    for (int r = 0; r < panel->rows; r++) {
-        for (int j = 0; j < panel->vectors; j++) { /* 2|x| - 1 unsigned: 0 becomes the most */
-            __m512i x = _mm512_loadu_si512(panel->data + (ptrdiff_t)panel->stride * r + j * VL);
-            least = _mm512_min_epu16(least, _mm512_sub_epi16(_mm512_add_epi16(x, x), one));
-        }
-    }
-    int word = least_word(least);
-    return word == UINT16_MAX ? INT16_MAX : (word + 1) / 2;
+    return _mm512_min_epu16(least, _mm512_sub_epi16(_mm512_add_epi16(x, x), _mm512_set1_epi16(1)));
 }
-/* The exponent of the least magnitude of a panel, all of which has been seen. */
-MM_INLINE int pairs_exponent(const int dtype, const struct pairs_seen *seen, const struct pairs_panel *panel)
+/* The exponent of the least magnitude. */
+MM_INLINE int pairs_exponent(const int dtype, const struct pairs_seen *seen)
 {
     if (dtype == VTRN_DT_F8E5M2) return -16; /* of the least denormal, whether it is there or not */
     if (dtype != VTRN_DT_BF16) return -9;
-    int least = least_word(_mm512_min_epu16(seen->least[0], seen->least[1])) / 2;
-    if (least == 0) least = least_nonzero(panel);
-    return least == INT16_MAX ? EXPONENT_ALL_ZERO : bf16_exponent(least);
+    int least = least_word(_mm512_min_epu16(seen->least[0], seen->least[1]));
+    return least == UINT16_MAX ? EXPONENT_ALL_ZERO : bf16_exponent((least + 1) / 2);
 }
 
 /* Which of up to 64 columns are there. */
@@ -135,8 +117,8 @@ MM_INLINE void load_pairs_bf16(const int vectors, const uint8_t *row, const uint
         __m512i later = _mm512_maskz_loadu_epi16(next_mask->word[g], next + 64 * g);
         pair[2 * g] = _mm512_permutex2var_epi16(later, low, earlier);
         pair[2 * g + 1] = _mm512_permutex2var_epi16(later, high, earlier);
-        seen->least[0] = _mm512_min_epu16(seen->least[0], _mm512_add_epi16(earlier, earlier));
-        seen->least[1] = _mm512_min_epu16(seen->least[1], _mm512_add_epi16(later, later));
+        seen->least[0] = lesser(seen->least[0], earlier);
+        seen->least[1] = lesser(seen->least[1], later);
     }
 }
 MM_INLINE void load_pairs_f8(const int vectors, const struct f8_table *table, const uint8_t *row, const uint8_t *next,
@@ -164,27 +146,26 @@ MM_INLINE void load_pairs(const int dtype, const int vectors, const struct f8_ta
     else
         load_pairs_f8(vectors, table, row, next, row_mask, next_mask, pair);
 }
-/* All rows of an operand of bf16 or fp8, `columns` of them from column0, as pairs of `width` (32 or 64) columns.
+/* All rows of an operand of bf16 or fp8, `columns` of them from column0, as rows of PAIRS_WIDTH pairs.
  * The row that an odd number lacks is 0 in both operands: its product is +0, and adding that changes no chain (a chain of
  * exact pairs is never -0). Returns the exponent of the least magnitude. */
-MM_INLINE int pack_pairs_as(const int dtype, const int width, const struct mm_operand *op, int rows, int column0, int columns,
+MM_INLINE int pack_pairs_as(const int dtype, const struct mm_operand *op, int rows, int column0, int columns,
                             uint32_t *out)
 {
     const struct f8_table table = load_f8_table(dtype);
-    const int vectors = width / VL;
-    const struct pairs_mask mask = pairs_mask(mm_min(columns, width)), none = pairs_mask(0);
+    const int vectors = PAIRS_WIDTH / VL;
+    const struct pairs_mask mask = pairs_mask(mm_min(columns, PAIRS_WIDTH)), none = pairs_mask(0);
     const ptrdiff_t pitch = op->pitch; /* a local: stores of vectors may alias anything */
     struct pairs_seen seen = pairs_seen_none();
     const uint8_t *row = op->data + (ptrdiff_t)op->elem_bytes * column0;
-    struct pairs_panel panel = {out, (rows + 1) / 2, vectors, width};
-    for (int r = 0; r < rows; r += 2, row += 2 * pitch, out += width) {
+    for (int r = 0; r < rows; r += 2, row += 2 * pitch, out += PAIRS_WIDTH) {
         bool both = r + 1 < rows;
         __m512i pair[4];
         load_pairs(dtype, vectors, &table, row, both ? row + pitch : row, &mask, both ? &mask : &none, &seen, pair);
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) _mm512_storeu_si512(out + v * VL, pair[v]);
     }
-    return pairs_exponent(dtype, &seen, &panel);
+    return pairs_exponent(dtype, &seen);
 }
 
 /* Scaling a bf16 by 2^(byte-127) is an addition to its exponent as long as the result stays normal; what is seen of all
@@ -231,7 +212,7 @@ MM_INLINE void load_mx_codes(const int dtype, const uint8_t *p, __mmask16 mask, 
 }
 /* All rows of an MX operand, scaled, as two rows of pairs each: lanes 0, 1 and lanes 2, 3. Returns the exponent of the
  * least magnitude, or EXPONENT_NEVER when a value is not finite or not normal. */
-MM_INLINE int pack_pairs_mx_as(const int dtype, const int width, const struct mm_operand *op, int rows, int column0,
+MM_INLINE int pack_pairs_mx_as(const int dtype, const struct mm_operand *op, int rows, int column0,
                                int columns, uint32_t *out)
 {
     const bool fp4 = dtype == VTRN_DT_F4E2M1FNX4;
@@ -242,9 +223,9 @@ MM_INLINE int pack_pairs_mx_as(const int dtype, const int width, const struct mm
     struct scaled_range seen = {_mm512_set1_epi16(INT16_MAX), _mm512_setzero_si512(), _mm512_setzero_si512(),
                                 _mm512_setzero_si512()};
     const uint8_t *row = op->data + (ptrdiff_t)elem_bytes * column0, *scale_row = op->scale + column0;
-    for (int r = 0; r < rows; r++, row += op->pitch, scale_row += op->scale_pitch, out += 2 * width) {
+    for (int r = 0; r < rows; r++, row += op->pitch, scale_row += op->scale_pitch, out += 2 * PAIRS_WIDTH) {
 #pragma GCC unroll 4
-        for (int j = 0; j < width; j += 16) {
+        for (int j = 0; j < PAIRS_WIDTH; j += 16) {
             __mmask16 mask = mask16(columns - j >= 16 ? 16 : columns - j > 0 ? columns - j : 0);
             __m512i even, odd;
             load_mx_codes(dtype, row + elem_bytes * j, mask, &even, &odd);
@@ -258,7 +239,7 @@ MM_INLINE int pack_pairs_mx_as(const int dtype, const int width, const struct mm
             odd = with_sign(scale_words(odd_mag, exponent, &seen), odd);
             /* (even << 16) | (odd & 0xffff) and (even & high) | (odd >> 16) */
             _mm512_storeu_si512(out + j, _mm512_ternarylogic_epi32(high, _mm512_slli_epi32(even, 16), odd, 0xca));
-            _mm512_storeu_si512(out + width + j, _mm512_ternarylogic_epi32(high, even, _mm512_srli_epi32(odd, 16), 0xca));
+            _mm512_storeu_si512(out + PAIRS_WIDTH + j, _mm512_ternarylogic_epi32(high, even, _mm512_srli_epi32(odd, 16), 0xca));
         }
     }
     return scaled_exponent(&seen);
@@ -268,16 +249,16 @@ static inline bool pairs_possible(uint8_t dtype)
 {
     return (VTRN_DTBIT(BF16) | VTRN_DTS_F8 | VTRN_DTS_MX) >> dtype & 1;
 }
-MM_INLINE int pack_pairs(const int width, const struct mm_operand *op, int rows, int column0, int columns, uint32_t *out)
+static int pack_pairs(const struct mm_operand *op, int rows, int column0, int columns, uint32_t *out)
 {
     switch (op->dtype) {
-    case VTRN_DT_BF16: return pack_pairs_as(VTRN_DT_BF16, width, op, rows, column0, columns, out);
-    case VTRN_DT_F8E5M2: return pack_pairs_as(VTRN_DT_F8E5M2, width, op, rows, column0, columns, out);
-    case VTRN_DT_F8E5M2X4: return pack_pairs_mx_as(VTRN_DT_F8E5M2X4, width, op, rows, column0, columns, out);
-    case VTRN_DT_F8E4M3FNX4: return pack_pairs_mx_as(VTRN_DT_F8E4M3FNX4, width, op, rows, column0, columns, out);
-    case VTRN_DT_F4E2M1FNX4: return pack_pairs_mx_as(VTRN_DT_F4E2M1FNX4, width, op, rows, column0, columns, out);
-    default: return op->dtype == VTRN_DT_F8E4M3 ? pack_pairs_as(VTRN_DT_F8E4M3, width, op, rows, column0, columns, out)
-                                                : pack_pairs_as(VTRN_DT_F8E4M3FN, width, op, rows, column0, columns, out);
+    case VTRN_DT_BF16: return pack_pairs_as(VTRN_DT_BF16, op, rows, column0, columns, out);
+    case VTRN_DT_F8E5M2: return pack_pairs_as(VTRN_DT_F8E5M2, op, rows, column0, columns, out);
+    case VTRN_DT_F8E5M2X4: return pack_pairs_mx_as(VTRN_DT_F8E5M2X4, op, rows, column0, columns, out);
+    case VTRN_DT_F8E4M3FNX4: return pack_pairs_mx_as(VTRN_DT_F8E4M3FNX4, op, rows, column0, columns, out);
+    case VTRN_DT_F4E2M1FNX4: return pack_pairs_mx_as(VTRN_DT_F4E2M1FNX4, op, rows, column0, columns, out);
+    default: return op->dtype == VTRN_DT_F8E4M3 ? pack_pairs_as(VTRN_DT_F8E4M3, op, rows, column0, columns, out)
+                                                : pack_pairs_as(VTRN_DT_F8E4M3FN, op, rows, column0, columns, out);
     }
 }
 #endif

@@ -4,7 +4,7 @@
  * with all exponents that the denormal guard lets through, cancellation, ties, overflow to inf, and inf and NaN inputs. */
 #include <math.h>
 
-#include "kern/x86/mm_pairs_avx512.h"
+#include "kern/x86/mm_words_avx512.h"
 
 enum { CHAINS = 512, PAIRS = 8 };
 
