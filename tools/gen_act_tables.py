@@ -11,6 +11,7 @@ Polynomials. What is evaluated in double: fitted for relative error in 50 digits
 import os
 import struct
 import sys
+from typing import Callable, NamedTuple
 
 import mpmath as mp
 
@@ -29,27 +30,34 @@ def sigmoid_of_minus(a):
     return 1 / (1 + mp.e ** a)
 
 
-# name: (function of a >= 0, width of a piece, degree, zero at a = 0, doc)
+class Table(NamedTuple):
+    function: Callable  # of a >= 0
+    width: mp.mpf  # of a piece
+    degree: int
+    kind: str  # "positive", "zero": the function is 0 at 0, "odd": and odd
+    doc: str
+    # Where the table ends, in 32nds of a piece from the middle of the last one: the last piece is the hardest to fit. At
+    # most 15, so that rounding cannot reach piece 16.
+    end: int = 15
+
+    @property
+    def limit(self):
+        return self.width * (PIECES - 1 + mp.mpf(self.end) / 32)
+
+
 TABLES = {
-    "sigmoid": (sigmoid_of_minus, mp.mpf(3) / 4, 6, False, "sigmoid(-a)"),
-    "silu": (lambda a: a * sigmoid_of_minus(a), mp.mpf(1) / 2, 5, True, "a * sigmoid(-a)"),
-    "gelu": (lambda a: a * upper(a), mp.mpf(1) / 4, 6, True, "a * erfc(a / sqrt 2) / 2"),
-    "gelu_tanh": (
-        lambda a: a * sigmoid_of_minus(2 * SQRT_2_PI * (a + GELU_CUBIC * a ** 3)), mp.mpf(1) / 4, 6, True,
-        "a * sigmoid(-2 sqrt(2/pi) (a + 0.044715 a^3))"),
-    "gelu_sigmoid": (lambda a: a * sigmoid_of_minus(GELU_SIGMOID * a), mp.mpf(3) / 8, 6, True, "a * sigmoid(-1.702 a)"),
-    "softplus": (lambda a: mp.log1p(mp.e ** -a), mp.mpf(3) / 4, 6, False, "log(1 + exp(-a))"),
-    "tanh": (mp.tanh, mp.mpf(151) / 256, 7, True, "tanh(a)"),
-    "erf": (mp.erf, mp.mpf(33) / 128, 6, True, "erf(a)"),
+    "sigmoid": Table(sigmoid_of_minus, mp.mpf(3) / 4, 6, "positive", "sigmoid(-a)"),
+    "silu": Table(lambda a: a * sigmoid_of_minus(a), mp.mpf(1) / 2, 5, "zero", "a * sigmoid(-a)"),
+    "gelu": Table(lambda a: a * upper(a), mp.mpf(1) / 4, 5, "zero", "a * erfc(a / sqrt 2) / 2", end=10),
+    "gelu_tanh": Table(
+        lambda a: a * sigmoid_of_minus(2 * SQRT_2_PI * (a + GELU_CUBIC * a ** 3)), mp.mpf(1) / 4, 5, "zero",
+        "a * sigmoid(-2 sqrt(2/pi) (a + 0.044715 a^3))", end=6),
+    "gelu_sigmoid": Table(
+        lambda a: a * sigmoid_of_minus(GELU_SIGMOID * a), mp.mpf(3) / 8, 6, "zero", "a * sigmoid(-1.702 a)"),
+    "softplus": Table(lambda a: mp.log1p(mp.e ** -a), mp.mpf(3) / 4, 6, "positive", "log(1 + exp(-a))"),
+    "tanh": Table(mp.tanh, mp.mpf(151) / 256, 7, "odd", "tanh(a)"),
+    "erf": Table(mp.erf, mp.mpf(33) / 128, 6, "odd", "erf(a)"),
 }
-
-
-ODD = ("tanh", "erf")
-
-
-def limit_of(width):
-    """Where a table ends: inside the last piece, far enough from its edge that rounding cannot reach piece 16."""
-    return width * (PIECES - 1 + mp.mpf(15) / 32)
 
 
 def to_f32(x):
@@ -82,27 +90,28 @@ def slope_rest(function):
     return mp.mpf(0) if abs(slope) < 1e-30 else to_f32(slope - to_f32(slope))
 
 
-def fit_f32(function, centre, half, degree, zero, odd, rest_slope):
-    """Piece around `centre`, coefficients rounded to fp32. `zero`: the function is 0 at the centre, which begins the piece;
-    the first coefficient is then its slope, so that tiny arguments come out right. `odd`: and it is an odd function."""
-    low = mp.mpf(0) if zero else -half
-    done = [mp.mpf(0), to_f32(mp.diff(function, 0))] if zero else []
-    while len(done) <= degree:
-        if zero and odd and len(done) % 2 == 0:
+def fit_f32(table, centre, low, high, rest_slope):
+    """The piece low <= t <= high around `centre`, coefficients rounded to fp32. Around a zero the first one is the slope, so
+    that tiny arguments come out right, and an odd function has odd powers only."""
+    at_zero = centre == 0 and table.kind != "positive"
+    odd = at_zero and table.kind == "odd"
+    done = [mp.mpf(0), to_f32(mp.diff(table.function, 0))] if at_zero else []
+    while len(done) <= table.degree:
+        if odd and len(done) % 2 == 0:
             done.append(mp.mpf(0))
             continue
 
         def rest(t, done=tuple(done)):
-            return function(centre + t) - rest_slope * t - sum(c * t ** k for k, c in enumerate(done))
-        step = 2 if zero and odd else 1
-        done.append(to_f32(fit(rest, lambda t: 1 / function(centre + t), low, half, len(done), degree, step=step)[0]))
+            return table.function(centre + t) - rest_slope * t - sum(c * t ** k for k, c in enumerate(done))
+        fitted = fit(rest, lambda t: 1 / table.function(centre + t), low, high, len(done), table.degree, step=2 if odd else 1)
+        done.append(to_f32(fitted[0]))
     return done
 
 
-def worst(function, centre, low, half, coefficients, rest_slope):
+def worst(function, centre, low, high, coefficients, rest_slope):
     error = mp.mpf(0)
     for i in range(1, 41):
-        t = low + (half - low) * i / 40
+        t = low + (high - low) * i / 40
         exact = function(centre + t)
         error = max(error, abs((sum(c * t ** k for k, c in enumerate(coefficients)) + rest_slope * t) / exact - 1))
     return error
@@ -119,22 +128,23 @@ def double_text(x):
     return "(%s)" % text if x < 0 else text
 
 
-def table_text(name, spec, err):
-    function, width, degree, has_zero, doc = spec
+def table_text(name, table, err):
     rows, error = [], 0
-    rest_slope = slope_rest(function) if name in ODD else mp.mpf(0)
+    width, degree = table.width, table.degree
+    rest_slope = slope_rest(table.function) if table.kind == "odd" else mp.mpf(0)
     for piece in range(PIECES):
-        zero = has_zero and piece == 0
-        coefficients = fit_f32(function, piece * width, width / 2, degree, zero, name in ODD, rest_slope)
+        centre = piece * width
         low = mp.mpf(0) if piece == 0 else -width / 2
-        error = max(error, worst(function, piece * width, low, width / 2, coefficients, rest_slope))
+        high = table.limit - centre if piece == PIECES - 1 else width / 2
+        coefficients = fit_f32(table, centre, low, high, rest_slope)
+        error = max(error, worst(table.function, centre, low, high, coefficients, rest_slope))
         rows.append(coefficients)
     print("%-14s width %-10s limit %-10s error 2^%.2f" % (
-        name, float(width), float(limit_of(width)), mp.log(error, 2)), file=err)
-    out = ["/* %s, relative error of the polynomials 2^%.1f */" % (doc, mp.log(error, 2)),
+        name, float(width), float(table.limit), mp.log(error, 2)), file=err)
+    out = ["/* %s, relative error of the polynomials 2^%.1f */" % (table.doc, mp.log(error, 2)),
            "const struct act_table vtrn_act_table_%s = {" % name,
            "    .width = %s, .inverse = %s, .limit = %s," % (
-               f32_text(to_f32(width)), f32_text(to_f32(1 / width)), f32_text(to_f32(limit_of(width)))),
+               f32_text(to_f32(width)), f32_text(to_f32(1 / width)), f32_text(to_f32(table.limit))),
            "    .degree = %d," % degree,
            "    .rest_slope = %s," % f32_text(rest_slope),
            "    .term = {"]
@@ -279,8 +289,8 @@ def main():
     with open(os.path.join(folder, "act_tables.c"), "w") as out:
         out.write(HEAD % "Piecewise polynomials in fp32, for every level.")
         out.write('#include "kern/act_tables.h"\n')
-        for name, spec in TABLES.items():
-            out.write("\n" + table_text(name, spec, sys.stderr) + "\n")
+        for name, table in TABLES.items():
+            out.write("\n" + table_text(name, table, sys.stderr) + "\n")
 
 
 main()

@@ -208,8 +208,8 @@ KERN_INLINE void table_row(const struct table_form f, const struct act_table *t,
         else table_row(form, &vtrn_act_table_##table, beyond_##NAME, dst, a, scale, bias, false, n); \
     }
 TABLE(SIGMOID, sigmoid, TABLE_SIGMOID, 6, false, false, true)
-TABLE(GELU, gelu, TABLE_GATE, 6, true, false, true)
-TABLE(GELU_APPRX_TANH, gelu_tanh, TABLE_GATE, 6, true, false, true)
+TABLE(GELU, gelu, TABLE_GATE, 5, true, false, true)
+TABLE(GELU_APPRX_TANH, gelu_tanh, TABLE_GATE, 5, true, false, true)
 TABLE(GELU_APPRX_SIGMOID, gelu_sigmoid, TABLE_GATE, 6, false, false, true)
 TABLE(SILU, silu, TABLE_GATE, 5, true, false, true)
 TABLE(SOFTPLUS, softplus, TABLE_SOFTPLUS, 6, false, false, true)

@@ -61,9 +61,9 @@ static inline float rows_value(struct rows_rng *rng)
     }
 }
 /* Where functions or their evaluation change: ends of tables, zeros of slopes, overflow and underflow, pi. */
-enum { ROWS_PLACES = 40 };
+enum { ROWS_PLACES = 41 };
 static const float rows_places[ROWS_PLACES] = {
-    0,     0x1p-126f, 1,           0.75179f,    1.27846f, 0.75115f, 3.8671875f, 5.80078125f, 7.734375f,       11.6015625f,
+    0,     0x1p-126f, 1,           0.75179f,    1.27846f, 0.75115f, 3.828125f, 3.796875f, 5.80078125f, 7.734375f,       11.6015625f,
     9.12f, 3.93f,     3.988f,      13.1f,       14.1f,    14.4f,    15,         16.6f,       17.3f,           40,
     87,    87.3366f,  88.7228f,    89,          103.97f,  104,      108,        200,         1.5707964f,      3.1415927f,
     5.59f, 9,         0.70710678f, 1.41421356f, 0.5f,     2,        0x1p24f,    0x1p64f,     0x1.fffffep127f, INFINITY,
