@@ -17,10 +17,12 @@
 #define VTRN_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define VTRN_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VTRN_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define VTRN_RARE __attribute__((noinline)) /* a seldom path of a short function: its registers and stack are its own */
 #else
 #define VTRN_PRINTF(fmt, args)
 #define VTRN_LIKELY(x) (x)
 #define VTRN_UNLIKELY(x) (x)
+#define VTRN_RARE
 #endif
 /* Writes the message and returns `status`. `err` may be NULL. */
 enum vtrn_status vtrn_fail(struct vtrn_error *err, enum vtrn_status status, const char *fmt, ...) VTRN_PRINTF(3, 4);

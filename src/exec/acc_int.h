@@ -28,6 +28,6 @@ float exec_identity(enum vtrn_alu op);
 enum { EXEC_TALL_ELEMS = 128 };
 static inline int64_t exec_tall_parts(int64_t elems)
 {
-    return EXEC_ROW_MAX / (elems < EXEC_TALL_ELEMS ? elems : EXEC_TALL_ELEMS);
+    return (int64_t)((uint32_t)EXEC_ROW_MAX / (uint32_t)(elems < EXEC_TALL_ELEMS ? elems : EXEC_TALL_ELEMS));
 }
 #endif

@@ -11,7 +11,8 @@ enum { SPREAD_MAX = 64 };
 struct activation {
     struct exec_view dst, data;
     enum vtrn_act func;
-    struct exec_scalars scale, bias, slope;
+    struct exec_step scale, bias; /* multiply, add */
+    struct exec_scalars slope;
     bool has_slope; /* prelu */
     struct exec_acc acc;
 };
@@ -25,34 +26,19 @@ static void call(const struct vtrn_kern *kern, const struct activation *job, flo
     else kern->act[job->func](out, x, scale, bias, (size_t)n);
 }
 
-/* Rows too short for a call each: scale and bias are applied to the block first, rounded as inside the function. */
-static void call_short(const struct vtrn_kern *kern, const struct activation *job, float *out, const float *x, int64_t p0,
-                       int64_t np, int64_t n, float *tmp)
-{
-    for (int64_t p = 0; p < np; p++) {
-        float scale = lane_value(&job->scale, p0 + p), bias = lane_value(&job->bias, p0 + p);
-
-        for (int64_t i = p * n; i < (p + 1) * n; i++) {
-            float product = x[i] * scale; /* not fused: -ffp-contract=off */
-
-            tmp[i] = product + bias;
-        }
-    }
-    call(kern, job, out, tmp, p0, 1.0f, -0.0f, np * n);
-}
-
 static void apply(const struct vtrn_kern *kern, const struct activation *job, float *out, const float *x, int64_t p0, int64_t np,
                   int64_t n, float *tmp)
 {
-    bool same = job->scale.same && job->bias.same, same_slope = !job->has_slope || job->slope.same;
+    bool same = job->scale.scalar.same && job->bias.scalar.same, same_slope = !job->has_slope || job->slope.same;
 
     if (np == 1 || (same && same_slope)) {
-        call(kern, job, out, x, p0, lane_value(&job->scale, p0), lane_value(&job->bias, p0), np * n);
-    } else if (n <= SPREAD_MAX && same_slope) {
-        call_short(kern, job, out, x, p0, np, n, tmp);
+        call(kern, job, out, x, p0, lane_value(&job->scale.scalar, p0), lane_value(&job->bias.scalar, p0), np * n);
+    } else if (n <= SPREAD_MAX && same_slope) { /* rows too short for a call each: scale and bias go first, rounded alike */
+        exec_apply_pair(kern, &job->scale, &job->bias, out, x, p0, np, n, tmp);
+        call(kern, job, out, out, p0, 1.0f, -0.0f, np * n);
     } else {
         for (int64_t p = p0; p < p0 + np; p++, out += n, x += n)
-            call(kern, job, out, x, p, lane_value(&job->scale, p), lane_value(&job->bias, p), n);
+            call(kern, job, out, x, p, lane_value(&job->scale.scalar, p), lane_value(&job->bias.scalar, p), n);
     }
 }
 
@@ -92,13 +78,22 @@ static void set_same(struct exec_scalars *scalars, float value)
     scalars->value[0] = value;
 }
 
+static void begin(struct activation *job, enum vtrn_act func)
+{
+    job->func = func;
+    job->has_slope = false;
+    job->scale.op = VTRN_ALU_MULTIPLY;
+    job->bias.op = VTRN_ALU_ADD;
+    job->scale.reverse = job->bias.reverse = false;
+    set_same(&job->scale.scalar, 1.0f);
+    set_same(&job->bias.scalar, -0.0f);
+}
+
 static enum vtrn_status scale_and_bias(struct vtrn_core *core, struct activation *job, const struct vtrn_value *scale,
                                        const struct vtrn_value *bias)
 {
-    VTRN_TRY(exec_scalars(core, scale, job->data.parts, &job->scale));
-    if (bias->kind != VTRN_V_NONE) return exec_scalars(core, bias, job->data.parts, &job->bias);
-    set_same(&job->bias, -0.0f);
-    return VTRN_OK;
+    VTRN_TRY(exec_scalars(core, scale, job->data.parts, &job->scale.scalar));
+    return bias->kind == VTRN_V_NONE ? VTRN_OK : exec_scalars(core, bias, job->data.parts, &job->bias.scalar);
 }
 
 /* Does: dst = op(data * scale + bias); scale and bias are numbers or one value per partition. reduce_cmd: reset sets the
@@ -115,8 +110,7 @@ enum vtrn_status vtrn_exec_activation(struct vtrn_core *core, const struct vtrn_
     const struct vtrn_args_activation *arg = VTRN_ARGS(activation, inst);
     struct activation job;
 
-    job.func = (enum vtrn_act)arg->op.i;
-    job.has_slope = false;
+    begin(&job, (enum vtrn_act)arg->op.i);
     VTRN_TRY(exec_resolve(core, &arg->data.ap, VTRN_READ, &job.data));
     VTRN_TRY(scale_and_bias(core, &job, &arg->scale, &arg->bias));
     exec_acc_begin(core, core->act_acc, &arg->data.ap, job.data.parts, &arg->reduce_cmd, exec_alu(&arg->reduce_op), NULL, &job.acc);
@@ -134,8 +128,7 @@ enum vtrn_status vtrn_exec_activation_reduce(struct vtrn_core *core, const struc
     const struct vtrn_value cmd = { .kind = VTRN_V_INT, .i = VTRN_REDUCE_CMD_RESET_REDUCE };
     struct activation job;
 
-    job.func = (enum vtrn_act)arg->op.i;
-    job.has_slope = false;
+    begin(&job, (enum vtrn_act)arg->op.i);
     VTRN_TRY(exec_resolve(core, &arg->data.ap, VTRN_READ, &job.data));
     VTRN_TRY(scale_and_bias(core, &job, &arg->scale, &arg->bias));
     exec_acc_begin(core, core->act_acc, &arg->data.ap, job.data.parts, &cmd, exec_alu(&arg->reduce_op), NULL, &job.acc);
@@ -154,19 +147,17 @@ static enum vtrn_status pair_as_scale(struct vtrn_core *core, struct activation 
     enum vtrn_alu op0 = exec_alu(&arg->op0), op1 = exec_alu(&arg->op1);
     int64_t parts = job->data.parts;
 
-    set_same(&job->scale, 1.0f);
-    set_same(&job->bias, -0.0f);
     if (op0 == VTRN_ALU_ADD || op0 == VTRN_ALU_SUBTRACT) {
-        VTRN_TRY(exec_scalars(core, &arg->imm0, parts, &job->bias));
-        if (op0 == VTRN_ALU_SUBTRACT && exec_flag(&arg->reverse0)) set_same(&job->scale, -1.0f);
-        else if (op0 == VTRN_ALU_SUBTRACT) negate(&job->bias, parts);
+        VTRN_TRY(exec_scalars(core, &arg->imm0, parts, &job->bias.scalar));
+        if (op0 == VTRN_ALU_SUBTRACT && exec_flag(&arg->reverse0)) set_same(&job->scale.scalar, -1.0f);
+        else if (op0 == VTRN_ALU_SUBTRACT) negate(&job->bias.scalar, parts);
         return VTRN_OK;
     }
-    if (op0 == VTRN_ALU_MULTIPLY) VTRN_TRY(exec_scalars(core, &arg->imm0, parts, &job->scale));
+    if (op0 == VTRN_ALU_MULTIPLY) VTRN_TRY(exec_scalars(core, &arg->imm0, parts, &job->scale.scalar));
     if (op1 != VTRN_ALU_ADD && op1 != VTRN_ALU_SUBTRACT) return VTRN_OK;
-    VTRN_TRY(exec_scalars(core, &arg->imm1, parts, &job->bias));
-    if (op1 == VTRN_ALU_SUBTRACT && exec_flag(&arg->reverse1)) negate(&job->scale, parts);
-    else if (op1 == VTRN_ALU_SUBTRACT) negate(&job->bias, parts);
+    VTRN_TRY(exec_scalars(core, &arg->imm1, parts, &job->bias.scalar));
+    if (op1 == VTRN_ALU_SUBTRACT && exec_flag(&arg->reverse1)) negate(&job->scale.scalar, parts);
+    else if (op1 == VTRN_ALU_SUBTRACT) negate(&job->bias.scalar, parts);
     return VTRN_OK;
 }
 
@@ -180,7 +171,7 @@ enum vtrn_status vtrn_exec_activate2(struct vtrn_core *core, const struct vtrn_i
     const struct vtrn_args_activate2 *arg = VTRN_ARGS(activate2, inst);
     struct activation job;
 
-    job.func = (enum vtrn_act)arg->op.i;
+    begin(&job, (enum vtrn_act)arg->op.i);
     job.has_slope = job.func == VTRN_ACT_PRELU;
     VTRN_TRY(exec_resolve(core, &arg->data.ap, VTRN_READ, &job.data));
     VTRN_TRY(pair_as_scale(core, &job, arg));
@@ -202,12 +193,10 @@ enum vtrn_status vtrn_exec_exponential(struct vtrn_core *core, const struct vtrn
     struct activation job;
     struct exec_scalars init;
 
-    job.func = VTRN_ACT_EXP;
-    job.has_slope = false;
+    begin(&job, VTRN_ACT_EXP);
     VTRN_TRY(exec_resolve(core, &arg->src.ap, VTRN_READ, &job.data));
-    set_same(&job.scale, 1.0f);
-    VTRN_TRY(exec_scalars(core, &arg->max_value, job.data.parts, &job.bias));
-    negate(&job.bias, job.data.parts);
+    VTRN_TRY(exec_scalars(core, &arg->max_value, job.data.parts, &job.bias.scalar));
+    negate(&job.bias.scalar, job.data.parts);
     VTRN_TRY(exec_scalars(core, &arg->reduce_init, job.data.parts, &init));
     exec_acc_begin(core, core->vec_acc, &arg->src.ap, job.data.parts, &arg->reduce_cmd, VTRN_ALU_ADD, &init, &job.acc);
     return run(core, &job, &arg->dst.ap, &arg->reduce_res);

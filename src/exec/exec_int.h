@@ -146,7 +146,7 @@ uint8_t *exec_elem(const struct exec_view *view, int64_t p, int64_t i);
 static inline int64_t exec_block_parts(int64_t elems, bool direct)
 {
     if (elems >= EXEC_ROW_MAX || (direct && elems >= 32)) return 1;
-    return elems > 0 ? EXEC_ROW_MAX / elems : 1;
+    return elems > 0 ? (int64_t)((uint32_t)EXEC_ROW_MAX / (uint32_t)elems) : 1;
 }
 /* fp32 rows that are adjacent inside a partition, but not from one to the next. */
 static inline bool exec_row_direct(const struct exec_view *view)

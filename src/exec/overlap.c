@@ -60,7 +60,7 @@ static bool rows_meet(const struct exec_view *a, struct extent ea, const struct 
     return first <= last;
 }
 
-static enum overlap overlap_of(const struct exec_view *dst, const struct exec_view *src)
+VTRN_RARE static enum overlap overlap_of(const struct exec_view *dst, const struct exec_view *src)
 {
     if (dst->store != src->store && !(dst->store->physical && src->store->physical)) return DISJOINT;
     if (dst->elem_offset || src->elem_offset || dst->row_offset || src->row_offset) return MIXED;
@@ -75,7 +75,7 @@ static enum overlap overlap_of(const struct exec_view *dst, const struct exec_vi
     return MIXED;
 }
 
-static enum vtrn_status copy_source(struct vtrn_core *core, struct exec_view *src)
+VTRN_RARE static enum vtrn_status copy_source(struct vtrn_core *core, struct exec_view *src)
 {
     size_t bytes = (size_t)src->parts * (size_t)src->elems * src->elem_bytes;
     uint8_t *copy;

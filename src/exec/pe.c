@@ -259,9 +259,12 @@ static enum vtrn_status run_product(struct vtrn_core *core, struct product *job)
 enum vtrn_status vtrn_exec_nc_matmul(struct vtrn_core *core, const struct vtrn_inst *inst)
 {
     const struct vtrn_args_nc_matmul *arg = VTRN_ARGS(nc_matmul, inst);
-    struct product job = { .core = core, .halves = arg->perf_mode.i == VTRN_MATMUL_PERF_DOUBLE_ROW ? 2 : 1 };
+    struct product job;
     bool adds = arg->accumulate.kind != VTRN_V_NONE && arg->accumulate.i;
 
+    job.core = core;
+    job.halves = arg->perf_mode.i == VTRN_MATMUL_PERF_DOUBLE_ROW ? 2 : 1;
+    job.mx = false;
     VTRN_TRY(exec_resolve(core, &arg->stationary.ap, VTRN_READ, &job.s));
     VTRN_TRY(exec_resolve(core, &arg->moving.ap, VTRN_READ, &job.x));
     /* Poison is only due where something is added to, which with None is where a product wrote before. */

@@ -122,9 +122,12 @@ static void reduce_bits(const struct exec_rows *rows, int64_t p0, int64_t p1, ui
 enum vtrn_status vtrn_exec_tensor_reduce(struct vtrn_core *core, const struct vtrn_inst *inst)
 {
     const struct vtrn_args_tensor_reduce *arg = VTRN_ARGS(tensor_reduce, inst);
-    struct reduction job = { .op = exec_alu(&arg->op), .negate = exec_flag(&arg->negate), .run = 1 };
+    struct reduction job;
     int kept_dims = arg->data.ap.ndim - arg->axis.count;
 
+    job.op = exec_alu(&arg->op);
+    job.negate = exec_flag(&arg->negate);
+    job.run = 1;
     for (int d = kept_dims > 1 ? kept_dims : 1; d < arg->data.ap.ndim; d++) job.run *= arg->data.ap.dim[d].count;
     VTRN_TRY(exec_resolve(core, &arg->data.ap, VTRN_READ, &job.data));
     VTRN_TRY(exec_resolve(core, &arg->dst.ap, VTRN_WRITE, &job.dst));

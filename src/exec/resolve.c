@@ -180,7 +180,7 @@ static enum vtrn_status check_moved(struct vtrn_core *core, const struct vtrn_ap
                       "clamp it", operand_of(core, ap), (long long)moved, (long long)elems, tensor_name(core, ap->tensor));
 }
 
-static enum vtrn_status resolve_dynamic(struct vtrn_core *core, const struct vtrn_ap *ap, int access,
+VTRN_RARE static enum vtrn_status resolve_dynamic(struct vtrn_core *core, const struct vtrn_ap *ap, int access,
                                         struct exec_view *view)
 {
     const struct vtrn_dyn *vector = NULL, *indirect = NULL;
@@ -234,7 +234,7 @@ static bool walks_all(const struct exec_view *view)
 }
 
 /* Before the first accesses to a tensor: poison what this one reads, or does not write whole. */
-static void touch(const struct vtrn_ap *ap, const struct exec_view *view, int access)
+VTRN_RARE static void touch(const struct vtrn_ap *ap, const struct exec_view *view, int access)
 {
     struct vtrn_store *store = view->store;
     bool on_chip = store->partitions != 0, whole_rows;
@@ -252,7 +252,7 @@ static void touch(const struct vtrn_ap *ap, const struct exec_view *view, int ac
 }
 
 /* ---------------------------------------------------------------- the view */
-static void merge_dims(const struct vtrn_ap *ap, struct exec_view *view)
+VTRN_RARE static void merge_dims(const struct vtrn_ap *ap, struct exec_view *view)
 {
     ptrdiff_t size = view->elem_bytes;
     int64_t elems = 1;
@@ -290,7 +290,15 @@ enum vtrn_status exec_resolve(struct vtrn_core *core, const struct vtrn_ap *ap, 
     view->row_offset = NULL;
     view->elem_offset = NULL;
     view->skip = false;
-    merge_dims(ap, view);
+    if (VTRN_LIKELY(ap->ndim == 2)) { /* nothing to merge */
+        view->elems = ap->dim[1].count;
+        view->ndim = view->elems > 1;
+        view->dim[0].count = view->elems;
+        view->dim[0].stride = (ptrdiff_t)ap->dim[1].stride * view->elem_bytes;
+        view->contiguous = view->elems == 1 || ap->dim[1].stride == 1;
+    } else {
+        merge_dims(ap, view);
+    }
     if (VTRN_UNLIKELY(store->fresh)) touch(ap, view, access);
     if (VTRN_UNLIKELY(ap->ndyn)) return resolve_dynamic(core, ap, access, view);
     view->base = store->base + ap->part0 * store->pitch + (ptrdiff_t)ap->offset * view->elem_bytes;

@@ -115,7 +115,7 @@ static void move_indirect(const struct exec_view *view, int64_t p, int64_t i0, i
     for (int64_t i = i0; i < i0 + n; i++, packed += size) move_run(packed, exec_elem(view, p, i), size, 1, size, store);
 }
 
-static void move_block(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, uint8_t *packed, bool store)
+VTRN_RARE static void move_block(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, uint8_t *packed, bool store)
 {
     int size = view->elem_bytes;
     ptrdiff_t stride = view->ndim ? view->dim[0].stride : size, bytes = (ptrdiff_t)n * size;
@@ -169,7 +169,7 @@ static inline struct piece cut(int64_t np, int64_t n)
     return piece;
 }
 
-static void load_pieces(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, float *out,
+VTRN_RARE static void load_pieces(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, float *out,
                         void (*load)(float *, const void *, size_t))
 {
     _Alignas(64) uint8_t stage[STAGE * 4];
@@ -217,7 +217,7 @@ float *exec_out_f32(const struct exec_view *view, int64_t p0, int64_t np, int64_
 }
 
 /* Rounded by chance: partition by partition, because the random words are a function of partition and element. */
-static void store_stochastic(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
+VTRN_RARE static void store_stochastic(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
                              const float *values)
 {
     uint32_t word[STAGE];
@@ -233,7 +233,7 @@ static void store_stochastic(struct vtrn_core *core, const struct exec_view *vie
         }
 }
 
-static void store_pieces(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, const float *values,
+VTRN_RARE static void store_pieces(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, const float *values,
                          void (*store)(void *, const float *, size_t))
 {
     _Alignas(64) uint8_t stage[STAGE * 4];

@@ -26,12 +26,18 @@ enum vtrn_status exec_step(struct vtrn_core *core, const struct vtrn_value *op, 
     return exec_scalars(core, operand, parts, &out->scalar);
 }
 
-/* The scalars of np partitions, each repeated n times. */
+/* The scalars of np partitions, each repeated n times. Writes whole groups: what is too much is the next scalar's place. */
 static const float *spread(const struct exec_scalars *scalars, int64_t p0, int64_t np, int64_t n, float *tmp)
 {
+    enum { GROUP = EXEC_SPREAD_EXTRA };
+
     if (n == 1) return scalars->value + p0;
-    for (int64_t p = 0; p < np; p++)
-        for (int64_t i = 0; i < n; i++) tmp[p * n + i] = scalars->value[p0 + p];
+    for (int64_t p = 0; p < np; p++) {
+        float value = scalars->value[p0 + p];
+
+        for (float *at = tmp + p * n, *end = at + n; at < end; at += GROUP)
+            for (int k = 0; k < GROUP; k++) at[k] = value;
+    }
     return tmp;
 }
 
@@ -107,8 +113,9 @@ static void tensor_tensor_rows(const struct exec_rows *rows, int64_t p0, int64_t
 enum vtrn_status vtrn_exec_tensor_tensor(struct vtrn_core *core, const struct vtrn_inst *inst)
 {
     const struct vtrn_args_tensor_tensor *arg = VTRN_ARGS(tensor_tensor, inst);
-    struct two_tensors job = { .op = exec_alu(&arg->op) };
+    struct two_tensors job;
 
+    job.op = exec_alu(&arg->op);
     VTRN_TRY(exec_resolve(core, &arg->data1.ap, VTRN_READ, &job.a));
     VTRN_TRY(exec_resolve(core, &arg->data2.ap, VTRN_READ, &job.b));
     VTRN_TRY(exec_resolve(core, &arg->dst.ap, VTRN_WRITE, &job.dst));
@@ -214,9 +221,11 @@ static void scalar_tensor_tensor_rows(const struct exec_rows *rows, int64_t p0, 
 enum vtrn_status vtrn_exec_scalar_tensor_tensor(struct vtrn_core *core, const struct vtrn_inst *inst)
 {
     const struct vtrn_args_scalar_tensor_tensor *arg = VTRN_ARGS(scalar_tensor_tensor, inst);
-    struct scalar_steps job = { .op_other = exec_alu(&arg->op1), .reverse_other = exec_flag(&arg->reverse1) };
+    struct scalar_steps job;
 
     VTRN_TRY(exec_resolve(core, &arg->data.ap, VTRN_READ, &job.data));
+    job.op_other = exec_alu(&arg->op1);
+    job.reverse_other = exec_flag(&arg->reverse1);
     VTRN_TRY(exec_resolve(core, &arg->operand1.ap, VTRN_READ, &job.other));
     VTRN_TRY(exec_step(core, &arg->op0, &arg->operand0, &arg->reverse0, job.data.parts, &job.first));
     VTRN_TRY(exec_resolve(core, &arg->dst.ap, VTRN_WRITE, &job.dst));

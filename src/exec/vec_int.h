@@ -18,8 +18,9 @@ struct exec_step {
 };
 enum vtrn_status exec_step(struct vtrn_core *core, const struct vtrn_value *op, const struct vtrn_value *operand,
                            const struct vtrn_value *reverse, int64_t parts, struct exec_step *out);
-/* out = op(x, scalar of each partition) for a packed block of np partitions by n elements; out may be x. `tmp` holds a
- * block. The second form applies two steps (the other one's op may be NONE). */
+/* out = op(x, scalar of each partition) for a packed block of np partitions by n elements; out may be x. `tmp` holds a block
+ * and EXEC_SPREAD_EXTRA elements behind it. The second form applies two steps (the other one's op may be NONE). */
+enum { EXEC_SPREAD_EXTRA = 8 };
 void exec_apply(const struct vtrn_kern *kern, const struct exec_step *step, float *out, const float *x, int64_t p0, int64_t np,
                 int64_t n, float *tmp);
 void exec_apply_pair(const struct vtrn_kern *kern, const struct exec_step *first, const struct exec_step *second, float *out,

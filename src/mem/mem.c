@@ -363,7 +363,7 @@ static struct vtrn_store *shared_store(struct vtrn_mem *mem, const struct vtrn_p
     return store;
 }
 
-static struct vtrn_store *make_store(struct vtrn_mem *mem, const struct vtrn_prog *prog, int c, uint32_t tensor,
+VTRN_RARE static struct vtrn_store *make_store(struct vtrn_mem *mem, const struct vtrn_prog *prog, int c, uint32_t tensor,
                                      struct vtrn_error *err)
 {
     struct core_mem *core = &mem->core[c];
