@@ -314,6 +314,57 @@ static void test_register_offset_below(void **state)
     rig_run_fault(rig, 0, VTRN_FAULT_BOUNDS, "operand src");
 }
 
+/* ---------------------------------------------------------------- stochastic rounding, threads */
+static struct vtrn_core *core_with(struct rig *rig, struct vtrn_pool *pool, bool stochastic, uint64_t seed)
+{
+    struct vtrn_exec_options options;
+    struct vtrn_error err = { 0 };
+    vtrn_exec_options_init(&options);
+    options.pool = pool;
+    options.stochastic_rounding = stochastic;
+    options.seed = seed;
+    struct vtrn_core *core = vtrn_core_create(rig->prog, rig->mem, 0, &options, &err);
+    assert_non_null(core);
+    return core;
+}
+
+/* src * 1 into a bf16 tile: between the two neighbours of each value, and right on average; the same bits for one and two
+ * threads, other bits for another seed. */
+static void test_stochastic_rounding(void **state)
+{
+    struct rig *rig = *state;
+    enum { ROWS = 128, COLUMNS = 1500 };
+    uint32_t src = tile(rig, VTRN_SBUF, ROWS, COLUMNS), dst = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_BF16, ROWS, COLUMNS);
+    struct vtrn_inst inst;
+    float *values = malloc(ROWS * COLUMNS * sizeof *values);
+    uint16_t *first = NULL;
+    for (int i = 0; i < ROWS * COLUMNS; i++) values[i] = 1.0f + 0x1p-9f; /* a quarter of the way from 1 to its neighbour */
+    rig_write(rig, 0, src, values);
+    vtrn_inst_init(&inst, VTRN_OP_tensor_copy);
+    rig_set_ap(RIG_ARG(&inst, tensor_copy, src), rig_ap(rig, src));
+    rig_set_ap(RIG_ARG(&inst, tensor_copy, dst), rig_ap(rig, dst));
+    rig_append(rig, 0, &inst);
+    for (int run = 0; run < 3; run++) {
+        struct vtrn_core *core = core_with(rig, run == 1 ? NULL : rig->pool, true, run == 2 ? 99 : 7);
+        int up = 0, same = 0;
+        assert_int_equal(vtrn_core_run(core, UINT32_MAX, false), VTRN_OK);
+        uint16_t *bits = rig_image(rig, 0, dst);
+        for (int i = 0; i < ROWS * COLUMNS; i++) {
+            assert_true(bits[i] == 0x3f80 || bits[i] == 0x3f81);
+            up += bits[i] == 0x3f81;
+            if (first) same += bits[i] == first[i];
+        }
+        assert_true(fabs(up / (double)(ROWS * COLUMNS) - 0.25) < 0.01);
+        if (run == 1) assert_int_equal(same, ROWS * COLUMNS);
+        if (run == 2) assert_true(same < ROWS * COLUMNS * 0.7);
+        if (!first) first = bits;
+        else free(bits);
+        vtrn_core_destroy(core);
+    }
+    free(first);
+    free(values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +382,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_input_without_data, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_register_offsets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_register_offset_below, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_stochastic_rounding, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
