@@ -1,6 +1,6 @@
 /* The tile product on fp32 fma vectors, one text for every level: the including file (x86/mm_avx2.c, x86/mm_avx512.c,
  * arm/mm_neon.c) brings the words it is written in:
- *   enum { VL, MR, NV }       lanes of a vector; a register tile is MR rows x NV vectors; MR divides NV * VL
+ *   enum { VL, MR, NV }       lanes of a vector; a register tile is MR rows x NV vectors; MR divides VL
  *   vf, v_zero v_load v_store v_load_part v_store_part v_set1 v_fma v_add
  *   v_any_nan v_canonical                 whether a lane is NaN; 0x7fc00000 for every NaN
  *   v_widen(dtype, p, lanes)                a vector of fp32 from `lanes` elements, the others 0
@@ -8,16 +8,16 @@
  *   DIRECT_M, direct_vectors(m)             see direct_tile
  *
  * Shape: the moving operand is converted to fp32 a panel of NV*VL columns at a time (so it stays in the L1 cache for all
- * of M), the stationary operand once, as panels of the same width. A register tile holds the chains of MR x NV*VL results
+ * of M), the stationary operand once, as panels of VL columns. A register tile holds the chains of MR x NV*VL results
  * over all steps: results do not depend on the blocking, each is one chain. */
 #include "kern/mm_end.inc.c"
 
 enum { NR = NV * VL };
-_Static_assert(NR % MR == 0 && NR * 4 <= (int)MM_PANEL_BYTES && NV <= (int)MM_TILE_VECTORS, "blocks of mm_int.h");
+_Static_assert(VL % MR == 0 && NR * 4 <= (int)MM_PANEL_BYTES && NV <= (int)MM_TILE_VECTORS, "blocks of mm_int.h");
 
 struct tile {
     int steps;
-    const float *a, *b; /* stationary and moving panel: NR values a step */
+    const float *a, *b; /* a stationary panel, VL values a step, and a moving panel, NR values a step */
     float *chain;       /* where unfinished chains wait between blocks of steps (stride NR) */
     bool resume, finish;
     float *d;
@@ -56,9 +56,9 @@ MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
      * while this one's last are under way */
     for (; k >= 8; k -= 8) {
 #pragma GCC unroll 8
-        for (int u = 0; u < 8; u++, a += NR, b += NR) run_step(mr, nv, c, a, b);
+        for (int u = 0; u < 8; u++, a += VL, b += NR) run_step(mr, nv, c, a, b);
     }
-    for (; k > 0; k--, a += NR, b += NR) run_step(mr, nv, c, a, b);
+    for (; k > 0; k--, a += VL, b += NR) run_step(mr, nv, c, a, b);
     if (VTRN_LIKELY(t->finish)) {
         finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
         return;
@@ -91,7 +91,7 @@ MM_INLINE void run_first_tile(const int dtype, const int nv, const struct tile *
     const uint8_t *row = x->data;
     const ptrdiff_t pitch = x->pitch, vector_bytes = (ptrdiff_t)x->elem_bytes * VL; /* locals: stores of vectors may alias anything */
     const int last = nv - 1, lanes = t->n - last * VL;
-    for (int k = t->steps; k > 0; k--, a += NR, b += NR, row += pitch) {
+    for (int k = t->steps; k > 0; k--, a += VL, b += NR, row += pitch) {
         vf value[NV];
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) {
@@ -121,36 +121,46 @@ typedef void first_tile_fn(const struct tile *, const struct mm_operand *, float
 EACH_NV(MR, FIRST_TILE)
 static first_tile_fn *const first_tiles[NV + 1] = {EACH_NV(MR, FIRST_TILE_ENTRY)};
 
-/* ---- packing: rows of an operand as fp32, NR floats a step, columns past `columns` zero ---- */
-MM_INLINE void pack_as(const int dtype, const struct mm_operand *op, int row0, int rows, int column0,
-                       int columns, float *out)
+/* ---- packing: rows of an operand as fp32, columns past `columns` zero ----
+ * Vector j of step k goes to data + k * step + j * vector. A moving panel is NR wide. The stationary operand becomes panels
+ * of one vector, since a tile reads only MR values of a step: the lines it reads then lie side by side and fill all sets of
+ * the L1 cache, not every second or fourth. */
+struct packed {
+    float *data;
+    ptrdiff_t step, vector;
+};
+MM_INLINE void pack_as(const int dtype, const struct mm_operand *op, int row0, int rows, int column0, int columns,
+                       const struct packed *out)
 {
     const uint8_t *p = op->data + op->pitch * row0 + (ptrdiff_t)op->elem_bytes * column0;
-    const ptrdiff_t pitch = op->pitch, elem_bytes = op->elem_bytes;
-    for (int r = 0; r < rows; r++, p += pitch, out += NR) {
+    const ptrdiff_t pitch = op->pitch, elem_bytes = op->elem_bytes, step = out->step, vector = out->vector;
+    float *to = out->data;
+    for (int r = 0; r < rows; r++, p += pitch, to += step) {
 #pragma GCC unroll 16
-        for (int j = 0; j < NR; j += VL) {
-            int lanes = columns - j;
-            const uint8_t *at = p + elem_bytes * j;
-            v_store(out + j, lanes >= VL ? v_widen(dtype, at, VL) : lanes > 0 ? v_widen(dtype, at, lanes) : v_zero());
+        for (int j = 0; j < NV; j++) {
+            int lanes = columns - j * VL;
+            if (lanes <= 0) break;
+            const uint8_t *at = p + elem_bytes * VL * j;
+            v_store(to + vector * j, lanes >= VL ? v_widen(dtype, at, VL) : v_widen(dtype, at, lanes));
         }
     }
 }
-MM_INLINE void pack_mx_as(const int dtype, const struct mm_operand *op, int row0, int rows, int column0,
-                          int columns, float *out)
+MM_INLINE void pack_mx_as(const int dtype, const struct mm_operand *op, int row0, int rows, int column0, int columns,
+                          const struct packed *out)
 {
-    for (int r = row0; r < row0 + rows; r++, out += 4 * NR) {
+    float *to = out->data;
+    for (int r = row0; r < row0 + rows; r++, to += 4 * out->step) {
         const uint8_t *p = op->data + op->pitch * r + (ptrdiff_t)op->elem_bytes * column0;
         const uint8_t *scale = op->scale + op->scale_pitch * r + column0;
-        for (int j = 0; j < NR; j += VL) {
-            vf value[4] = {v_zero(), v_zero(), v_zero(), v_zero()};
-            int lanes = mm_min(columns - j, VL);
-            if (lanes > 0) v_widen_mx(dtype, p + (ptrdiff_t)op->elem_bytes * j, scale + j, lanes, value);
-            for (int q = 0; q < 4; q++) v_store(out + q * NR + j, value[q]);
+        for (int j = 0; j * VL < mm_min(columns, NR); j++) {
+            vf value[4];
+            int lanes = mm_min(columns - j * VL, VL);
+            v_widen_mx(dtype, p + (ptrdiff_t)op->elem_bytes * VL * j, scale + VL * j, lanes, value);
+            for (int q = 0; q < 4; q++) v_store(to + out->step * q + out->vector * j, value[q]);
         }
     }
 }
-static void pack(const struct mm_operand *op, int row0, int rows, int column0, int columns, float *out)
+static void pack(const struct mm_operand *op, int row0, int rows, int column0, int columns, const struct packed *out)
 {
     switch (op->dtype) {
     case VTRN_DT_F32: pack_as(VTRN_DT_F32, op, row0, rows, column0, columns, out); return;
@@ -166,6 +176,16 @@ static void pack(const struct mm_operand *op, int row0, int rows, int column0, i
     default: VTRN_ASSERT(!"dtype of a tensor-engine operand");
     }
 }
+static void pack_moving(const struct mm_operand *op, int row0, int rows, int column0, int columns, float *b)
+{
+    pack(op, row0, rows, column0, columns, &(struct packed){b, NR, VL});
+}
+/* NR columns of a block of `steps` steps, of which column `m` is the first: a whole number of panels from `a` on. */
+static void pack_stationary(const struct mm_operand *op, int row0, int rows, int column0, int columns, float *a, int m, int steps)
+{
+    pack(op, row0, rows, column0, columns, &(struct packed){a + (ptrdiff_t)m * steps, VL, (ptrdiff_t)VL * steps});
+}
+
 /* ---- blocks of the destination: MM_BLOCK_M rows, cut into panels of NR columns ---- */
 struct block {
     const struct mm_product *p;
@@ -183,7 +203,7 @@ static struct tile tile_at(const struct block *w, int steps, int m, int n0, int 
     const struct mm_product *p = w->p;
     return (struct tile){
         .steps = steps,
-        .a = w->a + (ptrdiff_t)(m / NR) * NR * steps + m % NR,
+        .a = w->a + (ptrdiff_t)(m / VL) * VL * steps + m % VL,
         .b = w->b,
         .chain = w->chain + m * NR,
         .resume = false,
@@ -201,11 +221,11 @@ static void run_panel(const struct block *w, int n0, int n, bool pack_a)
     const int next_n0 = n0 + n, next_n = mm_min(NR, p->x.columns - next_n0);
     const bool fused = w->m >= MR && p->steps == 1;
     if (pack_a) mm_prefetch_rows(&p->x, 0, p->rows, n0, n); /* arrives while the stationary operand is packed */
-    if (!fused) pack(&p->x, 0, p->rows, n0, n, w->b);
+    if (!fused) pack_moving(&p->x, 0, p->rows, n0, n, w->b);
     for (int i = 0; i < tiles_m; i++) {
         int m = i * MR, left = w->m - m;
         struct tile t = tile_at(w, steps, m, n0, n);
-        if (pack_a && m % NR == 0) pack(&p->s, 0, p->rows, w->m0 + m, left, w->a + (ptrdiff_t)m * steps);
+        if (pack_a && m % NR == 0) pack_stationary(&p->s, 0, p->rows, w->m0 + m, left, w->a, m, steps);
         if (next_n > 0) {
             int begin = mm_share(p->rows, i, tiles_m), end = mm_share(p->rows, i + 1, tiles_m);
             mm_prefetch_rows(&p->x, begin, end - begin, next_n0, next_n);
@@ -228,9 +248,9 @@ static void run_long_block(const struct block *w, int n_begin)
         n = panel_width(p->x.columns - n0);
         for (int row0 = 0; row0 < p->rows; row0 += block_rows) {
             int rows = mm_min(block_rows, p->rows - row0), steps = rows * p->steps;
-            pack(&p->x, row0, rows, n0, n, w->b);
+            pack_moving(&p->x, row0, rows, n0, n, w->b);
             for (int m = 0; m < w->m; m += NR)
-                pack(&p->s, row0, rows, w->m0 + m, w->m - m, w->a + (ptrdiff_t)m * steps);
+                pack_stationary(&p->s, row0, rows, w->m0 + m, w->m - m, w->a, m, steps);
             for (int m = 0; m < w->m; m += MR) {
                 struct tile t = tile_at(w, steps, m, n0, n);
                 t.resume = row0 > 0;
@@ -251,7 +271,7 @@ MM_INLINE void direct_tile(const int dtype, const int mr, const int nv, const st
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) c[i][j] = v_zero();
     const uint8_t *x = p->x.data + (ptrdiff_t)p->x.elem_bytes * n0;
-    for (int k = p->rows; k > 0; k--, a += NR, x += p->x.pitch) {
+    for (int k = p->rows; k > 0; k--, a += VL, x += p->x.pitch) {
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) {
             vf value = v_widen(dtype, x + (ptrdiff_t)p->x.elem_bytes * VL * j, VL);
@@ -280,11 +300,11 @@ MM_INLINE int direct_as(const int dtype, const struct mm_product *p, const float
 /* Computes the leftmost columns as far as whole groups of vectors go; returns how many. */
 MM_TILE static int run_direct(const struct mm_product *p)
 {
-    if (p->s.columns > DIRECT_M || p->steps != 1 || p->rows > MM_SCRATCH_S / (NR * 4) ||
+    if (p->s.columns > DIRECT_M || p->steps != 1 || p->rows > MM_SCRATCH_S / (VL * 4) ||
         p->x.columns < direct_vectors(p->s.columns) * VL)
         return 0;
     float *a = (float *)(void *)p->scratch;
-    pack(&p->s, 0, p->rows, 0, p->s.columns, a);
+    pack_stationary(&p->s, 0, p->rows, 0, p->s.columns, a, 0, p->rows);
     switch (p->x.dtype) {
     case VTRN_DT_F32: return direct_as(VTRN_DT_F32, p, a);
     case VTRN_DT_BF16: return direct_as(VTRN_DT_BF16, p, a);

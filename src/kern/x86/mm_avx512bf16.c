@@ -19,7 +19,7 @@ static int rows_of_tile(int nv) { return nv <= 2 ? 8 : 4; }
 
 struct tile {
     int pairs;
-    const uint32_t *a, *b; /* stationary and moving pairs: NR a row */
+    const uint32_t *a, *b; /* a stationary panel, VL pairs a row, and a moving panel, NR pairs a row */
     float *d;
     ptrdiff_t d_pitch;
     int n; /* valid columns */
@@ -53,9 +53,9 @@ MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
     int k = t->pairs;
     for (; k >= 4; k -= 4) { /* unrolled for the reason given in mm_fma.inc.c */
 #pragma GCC unroll 4
-        for (int u = 0; u < 4; u++, a += NR, b += NR) run_step(mr, nv, c, a, b);
+        for (int u = 0; u < 4; u++, a += VL, b += NR) run_step(mr, nv, c, a, b);
     }
-    for (; k > 0; k--, a += NR, b += NR) run_step(mr, nv, c, a, b);
+    for (; k > 0; k--, a += VL, b += NR) run_step(mr, nv, c, a, b);
     finish_tile(mr, nv, c, t->acc, t->d, t->d_pitch, t->n);
 }
 typedef void tile_fn(const struct tile *);
@@ -87,7 +87,7 @@ MM_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const
     const uint8_t *row = f->x->data;
     const uint32_t *a = t->a;
     uint32_t *b = f->b;
-    for (int rows = f->rows; rows > 0; rows -= 2, row += 2 * pitch, a += NR, b += NR) {
+    for (int rows = f->rows; rows > 0; rows -= 2, row += 2 * pitch, a += VL, b += NR) {
         __m512i x[NV];
         if (VTRN_LIKELY(rows > 1))
             load_pairs(dtype, nv, &table, row, row + pitch, &mask, &mask, &seen, x);
@@ -131,12 +131,12 @@ static bool run_panel(const struct block *w, int n0, int n)
     const int nv = mm_div_up(n, VL), step = rows_of_tile(nv), tiles_m = mm_div_up(w->m, step);
     const int next_n0 = n0 + n, next_n = mm_min(NR, p->x.columns - next_n0);
     const bool fused = w->m >= step && p->steps == 1;
-    if (!fused && !pairs_exact(w->s_exponent, pack_pairs(&p->x, p->rows, n0, n, w->b))) return false;
+    if (!fused && !pairs_exact(w->s_exponent, pack_pairs(&p->x, p->rows, n0, n, &(struct packed_pairs){w->b, NR, VL}))) return false;
     for (int i = 0; i < tiles_m; i++) {
         int m = i * step, left = w->m - m;
         struct tile t = {
             .pairs = w->pairs,
-            .a = w->a + (ptrdiff_t)(m / NR) * NR * w->pairs + m % NR,
+            .a = w->a + (ptrdiff_t)(m / VL) * VL * w->pairs + m % VL,
             .b = w->b,
             .d = mm_row(p->d, p->d_pitch, w->m0 + m) + n0,
             .d_pitch = p->d_pitch,
@@ -175,7 +175,8 @@ static void run_block(struct block *w)
     w->s_exponent = EXPONENT_ALL_ZERO;
     mm_prefetch_rows(&p->x, 0, p->rows, 0, mm_min(NR, p->x.columns)); /* arrives while the stationary operand is packed */
     for (int m = 0; m < w->m; m += NR) {
-        int exponent = pack_pairs(&p->s, p->rows, w->m0 + m, w->m - m, w->a + (ptrdiff_t)m * w->pairs);
+        struct packed_pairs panels = {w->a + (ptrdiff_t)m * w->pairs, VL, (ptrdiff_t)VL * w->pairs};
+        int exponent = pack_pairs(&p->s, p->rows, w->m0 + m, w->m - m, &panels);
         w->s_exponent = mm_min(w->s_exponent, exponent);
     }
     int done = 0; /* columns before it are finished */

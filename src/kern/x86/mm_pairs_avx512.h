@@ -75,24 +75,31 @@ MM_INLINE int least_word(__m512i v)
     return _mm_cvtsi128_si32(_mm_minpos_epu16(quarter)) & 0xffff;
 }
 
-/* The least 2|x| - 1 of each word seen so far, unsigned, so that 0 counts as most. Two, to halve the chain of minima. */
+/* The most -2x mod 2^16 of each word seen so far: the sign drops out, the least |x| gives the most, and 0 gives 0, which is no
+ * more than anything. One multiplication and one maximum for 32 values. Two, to halve the chain of maxima. */
 struct pairs_seen {
-    __m512i least[2];
+    __m512i most[2];
 };
-MM_INLINE struct pairs_seen pairs_seen_none(void) { return (struct pairs_seen){{_mm512_set1_epi16(-1), _mm512_set1_epi16(-1)}}; }
-MM_INLINE __m512i lesser(__m512i least, __m512i x)
+MM_INLINE struct pairs_seen pairs_seen_none(void) { return (struct pairs_seen){{_mm512_setzero_si512(), _mm512_setzero_si512()}}; }
+MM_INLINE void pairs_see(__m512i *most, __m512i x)
 {
-    return _mm512_min_epu16(least, _mm512_sub_epi16(_mm512_add_epi16(x, x), _mm512_set1_epi16(1)));
+    *most = _mm512_max_epu16(*most, _mm512_mullo_epi16(x, _mm512_set1_epi16(-2)));
 }
 /* The exponent of the least magnitude. */
 MM_INLINE int pairs_exponent(const int dtype, const struct pairs_seen *seen)
 {
     if (dtype == VTRN_DT_F8E5M2) return -16; /* of the least denormal, whether it is there or not */
     if (dtype != VTRN_DT_BF16) return -9;
-    int least = least_word(_mm512_min_epu16(seen->least[0], seen->least[1]));
-    return least == UINT16_MAX ? EXPONENT_ALL_ZERO : bf16_exponent((least + 1) / 2);
+    __m512i all_ones = _mm512_set1_epi16(-1);
+    int inverse = least_word(_mm512_xor_si512(_mm512_max_epu16(seen->most[0], seen->most[1]), all_ones));
+    return inverse == UINT16_MAX ? EXPONENT_ALL_ZERO : bf16_exponent((inverse + 1) / 2); /* 2^16 - (2^16 - 2|x|) */
 }
 
+/* Where packed pairs go: vector v of pair-row i to data + i * step + v * vector. */
+struct packed_pairs {
+    uint32_t *data;
+    ptrdiff_t step, vector;
+};
 /* Which of up to 64 columns are there. */
 struct pairs_mask {
     __mmask64 byte;
@@ -117,8 +124,8 @@ MM_INLINE void load_pairs_bf16(const int vectors, const uint8_t *row, const uint
         __m512i later = _mm512_maskz_loadu_epi16(next_mask->word[g], next + 64 * g);
         pair[2 * g] = _mm512_permutex2var_epi16(later, low, earlier);
         pair[2 * g + 1] = _mm512_permutex2var_epi16(later, high, earlier);
-        seen->least[0] = lesser(seen->least[0], earlier);
-        seen->least[1] = lesser(seen->least[1], later);
+        pairs_see(&seen->most[0], earlier);
+        pairs_see(&seen->most[1], later);
     }
 }
 MM_INLINE void load_pairs_f8(const int vectors, const struct f8_table *table, const uint8_t *row, const uint8_t *next,
@@ -146,24 +153,28 @@ MM_INLINE void load_pairs(const int dtype, const int vectors, const struct f8_ta
     else
         load_pairs_f8(vectors, table, row, next, row_mask, next_mask, pair);
 }
-/* All rows of an operand of bf16 or fp8, `columns` of them from column0, as rows of PAIRS_WIDTH pairs.
+/* All rows of an operand of bf16 or fp8, `columns` of them from column0, as pairs.
  * The row that an odd number lacks is 0 in both operands: its product is +0, and adding that changes no chain (a chain of
  * exact pairs is never -0). Returns the exponent of the least magnitude. */
 MM_INLINE int pack_pairs_as(const int dtype, const struct mm_operand *op, int rows, int column0, int columns,
-                            uint32_t *out)
+                            const struct packed_pairs *out)
 {
     const struct f8_table table = load_f8_table(dtype);
-    const int vectors = PAIRS_WIDTH / VL;
     const struct pairs_mask mask = pairs_mask(mm_min(columns, PAIRS_WIDTH)), none = pairs_mask(0);
     const ptrdiff_t pitch = op->pitch; /* a local: stores of vectors may alias anything */
     struct pairs_seen seen = pairs_seen_none();
     const uint8_t *row = op->data + (ptrdiff_t)op->elem_bytes * column0;
-    for (int r = 0; r < rows; r += 2, row += 2 * pitch, out += PAIRS_WIDTH) {
+    const ptrdiff_t step = out->step, vector = out->vector;
+    uint32_t *to = out->data;
+    for (int r = 0; r < rows; r += 2, row += 2 * pitch, to += step) {
         bool both = r + 1 < rows;
         __m512i pair[4];
-        load_pairs(dtype, vectors, &table, row, both ? row + pitch : row, &mask, both ? &mask : &none, &seen, pair);
+        load_pairs(dtype, 4, &table, row, both ? row + pitch : row, &mask, both ? &mask : &none, &seen, pair);
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) _mm512_storeu_si512(out + v * VL, pair[v]);
+        for (int v = 0; v < 4; v++) {
+            if (v * VL >= columns) break;
+            _mm512_storeu_si512(to + vector * v, pair[v]);
+        }
     }
     return pairs_exponent(dtype, &seen);
 }
@@ -213,7 +224,7 @@ MM_INLINE void load_mx_codes(const int dtype, const uint8_t *p, __mmask16 mask, 
 /* All rows of an MX operand, scaled, as two rows of pairs each: lanes 0, 1 and lanes 2, 3. Returns the exponent of the
  * least magnitude, or EXPONENT_NEVER when a value is not finite or not normal. */
 MM_INLINE int pack_pairs_mx_as(const int dtype, const struct mm_operand *op, int rows, int column0,
-                               int columns, uint32_t *out)
+                               int columns, const struct packed_pairs *out)
 {
     const bool fp4 = dtype == VTRN_DT_F4E2M1FNX4;
     const int elem_bytes = fp4 ? 2 : 4;
@@ -223,10 +234,13 @@ MM_INLINE int pack_pairs_mx_as(const int dtype, const struct mm_operand *op, int
     struct scaled_range seen = {_mm512_set1_epi16(INT16_MAX), _mm512_setzero_si512(), _mm512_setzero_si512(),
                                 _mm512_setzero_si512()};
     const uint8_t *row = op->data + (ptrdiff_t)elem_bytes * column0, *scale_row = op->scale + column0;
-    for (int r = 0; r < rows; r++, row += op->pitch, scale_row += op->scale_pitch, out += 2 * PAIRS_WIDTH) {
+    uint32_t *to = out->data;
+    for (int r = 0; r < rows; r++, row += op->pitch, scale_row += op->scale_pitch, to += 2 * out->step) {
 #pragma GCC unroll 4
-        for (int j = 0; j < PAIRS_WIDTH; j += 16) {
-            __mmask16 mask = mask16(columns - j >= 16 ? 16 : columns - j > 0 ? columns - j : 0);
+        for (int v = 0; v < 4; v++) {
+            const int j = v * VL;
+            if (j >= columns) break;
+            __mmask16 mask = mask16(mm_min(columns - j, VL));
             __m512i even, odd;
             load_mx_codes(dtype, row + elem_bytes * j, mask, &even, &odd);
             __m512i scale = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, scale_row + j));
@@ -238,8 +252,8 @@ MM_INLINE int pack_pairs_mx_as(const int dtype, const struct mm_operand *op, int
             even = with_sign(scale_words(even_mag, exponent, &seen), even);
             odd = with_sign(scale_words(odd_mag, exponent, &seen), odd);
             /* (even << 16) | (odd & 0xffff) and (even & high) | (odd >> 16) */
-            _mm512_storeu_si512(out + j, _mm512_ternarylogic_epi32(high, _mm512_slli_epi32(even, 16), odd, 0xca));
-            _mm512_storeu_si512(out + PAIRS_WIDTH + j, _mm512_ternarylogic_epi32(high, even, _mm512_srli_epi32(odd, 16), 0xca));
+            _mm512_storeu_si512(to + out->vector * v, _mm512_ternarylogic_epi32(high, _mm512_slli_epi32(even, 16), odd, 0xca));
+            _mm512_storeu_si512(to + out->step + out->vector * v, _mm512_ternarylogic_epi32(high, even, _mm512_srli_epi32(odd, 16), 0xca));
         }
     }
     return scaled_exponent(&seen);
@@ -249,7 +263,7 @@ static inline bool pairs_possible(uint8_t dtype)
 {
     return (VTRN_DTBIT(BF16) | VTRN_DTS_F8 | VTRN_DTS_MX) >> dtype & 1;
 }
-static int pack_pairs(const struct mm_operand *op, int rows, int column0, int columns, uint32_t *out)
+static int pack_pairs(const struct mm_operand *op, int rows, int column0, int columns, const struct packed_pairs *out)
 {
     switch (op->dtype) {
     case VTRN_DT_BF16: return pack_pairs_as(VTRN_DT_BF16, op, rows, column0, columns, out);
