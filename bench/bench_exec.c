@@ -272,9 +272,18 @@ static void bare_sum_f32(struct bare *bare)
 }
 static void bare_product_bf16(struct bare *bare)
 {
-    struct vtrn_mm mm = { .k = PARTS, .m = PARTS, .n = ELEMS, .s = bare->a->base, .s_pitch = (ptrdiff_t)bare->a->pitch,
-                          .x = bare->b->base, .x_pitch = (ptrdiff_t)bare->b->pitch, .d = (float *)(void *)bare->dst->base,
-                          .d_pitch = (ptrdiff_t)bare->dst->pitch, .s_dtype = VTRN_DT_BF16, .x_dtype = VTRN_DT_BF16, .acc = true,
+    struct vtrn_mm mm = { .k = PARTS,
+                          .m = PARTS,
+                          .n = ELEMS,
+                          .s = bare->a->base,
+                          .s_pitch = (ptrdiff_t)bare->a->pitch,
+                          .x = bare->b->base,
+                          .x_pitch = (ptrdiff_t)bare->b->pitch,
+                          .d = (float *)(void *)bare->dst->base,
+                          .d_pitch = (ptrdiff_t)bare->dst->pitch,
+                          .s_dtype = VTRN_DT_BF16,
+                          .x_dtype = VTRN_DT_BF16,
+                          .acc = true,
                           .scratch = bare->scratch };
 
     bare->kern->mm(&mm);

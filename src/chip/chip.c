@@ -172,8 +172,8 @@ static enum vtrn_status report_failure(struct vtrn_chip *chip, int c, struct vtr
     const struct vtrn_fault *fault = vtrn_core_fault(chip->core[c]);
     char place[256];
     where(chip, c, fault ? fault->pc : vtrn_core_position(chip->core[c]), place, sizeof place);
-    if (fault) return vtrn_fail(err, VTRN_FAULT, "%s: %s%s", place, chip->prog->cores > 1 ? (c ? "core 1: " : "core 0: ") : "",
-                                fault->text);
+    if (fault)
+        return vtrn_fail(err, VTRN_FAULT, "%s: %s%s", place, chip->prog->cores > 1 ? (c ? "core 1: " : "core 0: ") : "", fault->text);
     const char *why = vtrn_core_error(chip->core[c]);
     return vtrn_fail(err, chip->status[c], "%s: %s", place, why && *why ? why : vtrn_status_text(chip->status[c]));
 }
@@ -185,12 +185,12 @@ static enum vtrn_status report_deadlock(struct vtrn_chip *chip, int waiting, str
     char place[256], other_place[256];
     where(chip, waiting, wait->pc, place, sizeof place);
     where(chip, other, vtrn_core_position(chip->core[other]), other_place, sizeof other_place);
-    chip->deadlock = (struct vtrn_fault){.reason = VTRN_FAULT_DEADLOCK, .core = waiting, .engine = VTRN_ENGINE_SYNC,
-                                         .pc = wait->pc};
+    chip->deadlock =
+        (struct vtrn_fault){ .reason = VTRN_FAULT_DEADLOCK, .core = waiting, .engine = VTRN_ENGINE_SYNC, .pc = wait->pc };
     const char *what = wait->kind == VTRN_WAIT_BARRIER ? "a core_barrier" : "a sendrecv";
     snprintf(chip->deadlock.text, sizeof chip->deadlock.text,
-             "deadlock: core %d waits for core %d at %s, but core %d has come to %s; both cores must make the same calls",
-             waiting, other, what, other, other_place);
+             "deadlock: core %d waits for core %d at %s, but core %d has come to %s; both cores must make the same calls", waiting,
+             other, what, other, other_place);
     return vtrn_fail(err, VTRN_DEADLOCK, "%s: %s", place, chip->deadlock.text);
 }
 
@@ -266,7 +266,7 @@ const struct vtrn_fault *vtrn_chip_fault(const struct vtrn_chip *chip)
 
 void vtrn_chip_counters(const struct vtrn_chip *chip, struct vtrn_counters *out)
 {
-    *out = (struct vtrn_counters){0};
+    *out = (struct vtrn_counters){ 0 };
     for (int c = 0; c < chip->prog->cores; c++) {
         const struct vtrn_counters *counters = vtrn_core_counters(chip->core[c]);
 #define COUNTER(name, doc) out->name += counters->name;

@@ -4,10 +4,10 @@
 #include "exec/exec.h"
 
 struct vtrn_run_options {
-    int threads;            /* host threads; 0: all. With two cores each has one when there are two. */
+    int threads; /* host threads; 0: all. With two cores each has one when there are two. */
     bool stochastic_rounding;
     uint64_t seed;
-    bool mx_scale_v03;      /* quantize_mx scales as NKI 0.3 did */
+    bool mx_scale_v03; /* quantize_mx scales as NKI 0.3 did */
     void (*print)(void *self, int core, const char *text);
     void *print_self;
     /* Called about every 100 ms of host time with the share done (0..1) or -1 (unknown); returning false interrupts. */

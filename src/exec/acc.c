@@ -26,8 +26,8 @@ void exec_acc_begin(struct vtrn_core *core, float *lanes, const struct vtrn_ap *
     VTRN_ASSERT(lane + parts <= EXEC_LANES);
     out->lane = lanes + lane;
     out->op = op == VTRN_ALU_NONE ? VTRN_ALU_ADD : op;
-    out->reduces = command == VTRN_REDUCE_CMD_REDUCE || command == VTRN_REDUCE_CMD_RESET_REDUCE ||
-                   command == VTRN_REDUCE_CMD_LOAD_REDUCE;
+    out->reduces =
+        command == VTRN_REDUCE_CMD_REDUCE || command == VTRN_REDUCE_CMD_RESET_REDUCE || command == VTRN_REDUCE_CMD_LOAD_REDUCE;
     if (command == VTRN_REDUCE_CMD_RESET || command == VTRN_REDUCE_CMD_RESET_REDUCE)
         for (int64_t p = 0; p < parts; p++) out->lane[p] = exec_identity(out->op);
     if (command == VTRN_REDUCE_CMD_LOAD_REDUCE)

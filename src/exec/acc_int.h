@@ -6,9 +6,9 @@
 /* What an instruction does with its engine's accumulators, one per partition. A lane is a physical partition as far as the
  * program says: the data tensor's address plus the first partition of the access. */
 struct exec_acc {
-    float *lane;       /* of the data's first partition */
+    float *lane; /* of the data's first partition */
     enum vtrn_alu op;
-    bool reduces;      /* results are added to the lanes */
+    bool reduces; /* results are added to the lanes */
 };
 /* Carries out what the command says before the first element: reset to the operator's identity, or load `init`. */
 void exec_acc_begin(struct vtrn_core *core, float *lanes, const struct vtrn_ap *data, int64_t parts, const struct vtrn_value *cmd,

@@ -49,8 +49,8 @@ static void activation_rows(const struct exec_rows *rows, int64_t p0, int64_t p1
     const struct exec_view *dst = &job->dst;
     bool tall = job->acc.reduces;
     int64_t most = tall ? EXEC_TALL_ELEMS : EXEC_ROW_MAX;
-    int64_t step = tall ? exec_tall_parts(dst->elems)
-                        : exec_block_parts(dst->elems, exec_row_direct(dst) || exec_row_direct(&job->data));
+    int64_t step =
+        tall ? exec_tall_parts(dst->elems) : exec_block_parts(dst->elems, exec_row_direct(dst) || exec_row_direct(&job->data));
 
     for (int64_t p = p0; p < p1; p += step)
         for (int64_t i = 0; i < dst->elems; i += most) {

@@ -19,8 +19,8 @@ struct vtrn_core; /* one NeuronCore: registers, accumulators, generators, positi
 struct vtrn_exec_options {
     struct vtrn_pool *pool; /* splits large instructions; NULL: one thread */
     bool stochastic_rounding;
-    uint64_t seed;          /* of stochastic rounding and of the generators' start state */
-    bool mx_scale_v03;      /* quantize_mx scales as NKI 0.3 did: half as large as since 0.5 */
+    uint64_t seed;     /* of stochastic rounding and of the generators' start state */
+    bool mx_scale_v03; /* quantize_mx scales as NKI 0.3 did: half as large as since 0.5 */
     /* device_print: `text` is one whole print. NULL: stderr. */
     void (*print)(void *self, int core, const char *text);
     void *print_self;

@@ -10,17 +10,17 @@ enum { EXEC_SCRATCH_BYTES = 32 * EXEC_ROW_MAX * 4 /* of a thread: what bodies ma
 /* An operand after its dynamic parts are known: host addresses, strides in bytes, free dimensions merged where they are
  * contiguous. For HBM operands (DMA) dim[0] of the pattern is treated as "partitions" too. */
 struct exec_view {
-    uint8_t *base;       /* first element of partition 0 */
-    ptrdiff_t pitch;     /* bytes from a partition to the next */
-    int64_t parts;       /* partitions (count of dim[0]) */
-    int64_t elems;       /* elements per partition */
-    int ndim;            /* free dims after merging; 0 when elems is 1 */
+    uint8_t *base;   /* first element of partition 0 */
+    ptrdiff_t pitch; /* bytes from a partition to the next */
+    int64_t parts;   /* partitions (count of dim[0]) */
+    int64_t elems;   /* elements per partition */
+    int ndim;        /* free dims after merging; 0 when elems is 1 */
     struct {
         ptrdiff_t stride; /* bytes */
         int64_t count;
     } dim[EXEC_FREE_DIMS];
     uint8_t dtype, elem_bytes;
-    bool contiguous;      /* a partition's elements are adjacent */
+    bool contiguous; /* a partition's elements are adjacent */
     struct vtrn_store *store;
     const int64_t *row_offset; /* VECTOR: byte offset of each partition from base instead of p*pitch; -1: skip the row */
     /* INDIRECT: element i of partition p is at base + p*pitch + elem_offset[(p / group) * elems + i], ndim is 1 and its
@@ -73,15 +73,15 @@ struct vtrn_core {
     bool release; /* of the run that goes on: see vtrn_core_run */
     struct exec_releases releases;
     struct exec_renewals renewals[VTRN_LOOP_DEPTH]; /* by depth of nesting */
-    struct vtrn_error err;   /* why a status other than FAULT was returned */
+    struct vtrn_error err;                          /* why a status other than FAULT was returned */
     struct vtrn_buf index_space; /* row_offset and elem_offset arrays of the current instruction: see exec_index_space */
     struct vtrn_arena index_more;
     size_t index_wanted;
     void *staged[EXEC_STAGED_MAX]; /* copies of sources that overlap the destination, for the current instruction */
     int stageds;
-    uint8_t *scratch;        /* threads * scratch_bytes, 64-byte aligned */
+    uint8_t *scratch; /* threads * scratch_bytes, 64-byte aligned */
     size_t scratch_bytes;
-    struct vtrn_inst inst;   /* the one being executed */
+    struct vtrn_inst inst; /* the one being executed */
 };
 
 /* One body per instruction, named after it; a missing body is a link error. After OK the run goes on at core->pc + 1:

@@ -125,7 +125,10 @@ static double whole_op(enum vtrn_alu op, double a, double b)
     }
 }
 
-static inline double word_value(uint8_t dtype, uint32_t bits) { return dtype == VTRN_DT_U32 ? (double)bits : (double)(int32_t)bits; }
+static inline double word_value(uint8_t dtype, uint32_t bits)
+{
+    return dtype == VTRN_DT_U32 ? (double)bits : (double)(int32_t)bits;
+}
 
 /* To the nearest integer, saturated; NaN gives 0: the rule of every store to an integer. */
 static inline uint32_t word_of(uint8_t dtype, double value)
@@ -153,8 +156,7 @@ static void word_rows(const struct exec_rows *rows, int64_t p0, int64_t p1, uint
             const uint32_t *a = exec_load_raw(job->a, p, np, i, n, exec_block(scratch, 0));
             const uint32_t *b = exec_load_raw(job->b, p, np, i, n, exec_block(scratch, 1));
 
-            if (kern->tt_i32[job->op] && is_unsigned)
-                kern->tt_u32[job->op](out, a, b, (size_t)(np * n));
+            if (kern->tt_i32[job->op] && is_unsigned) kern->tt_u32[job->op](out, a, b, (size_t)(np * n));
             else if (kern->tt_i32[job->op])
                 kern->tt_i32[job->op]((int32_t *)out, (const int32_t *)a, (const int32_t *)b, (size_t)(np * n));
             else
@@ -174,8 +176,7 @@ void exec_tensor_tensor_words(struct vtrn_core *core, enum vtrn_alu op, const st
 
 /* ---------------------------------------------------------------- tensor_scalar: operands */
 /* One integer per partition: the exact value for arithmetic, the bits (extended with zeros) for bitwise operators. */
-static enum vtrn_status whole_scalars(struct vtrn_core *core, const struct vtrn_value *value, int64_t parts, bool bits,
-                                      int64_t *out)
+static enum vtrn_status whole_scalars(struct vtrn_core *core, const struct vtrn_value *value, int64_t parts, bool bits, int64_t *out)
 {
     struct exec_view view;
 
@@ -284,9 +285,17 @@ enum vtrn_status exec_tensor_scalar_bits(struct vtrn_core *core, const struct vt
 static bool has_exact_form(enum vtrn_alu op)
 {
     switch (op) {
-    case VTRN_ALU_ADD: case VTRN_ALU_SUBTRACT: case VTRN_ALU_MULTIPLY: case VTRN_ALU_MAXIMUM: case VTRN_ALU_MINIMUM:
-    case VTRN_ALU_EQUAL: case VTRN_ALU_NOT_EQUAL: case VTRN_ALU_GREATER_EQUAL: case VTRN_ALU_GREATER:
-    case VTRN_ALU_LESS_EQUAL: case VTRN_ALU_LESS: return true;
+    case VTRN_ALU_ADD:
+    case VTRN_ALU_SUBTRACT:
+    case VTRN_ALU_MULTIPLY:
+    case VTRN_ALU_MAXIMUM:
+    case VTRN_ALU_MINIMUM:
+    case VTRN_ALU_EQUAL:
+    case VTRN_ALU_NOT_EQUAL:
+    case VTRN_ALU_GREATER_EQUAL:
+    case VTRN_ALU_GREATER:
+    case VTRN_ALU_LESS_EQUAL:
+    case VTRN_ALU_LESS: return true;
     default: return false;
     }
 }

@@ -120,7 +120,7 @@ static void make_element(uint8_t dtype, double value, uint8_t element[4])
     if (cls == VTRN_CLASS_INT || cls == VTRN_CLASS_UINT) {
         uint32_t bits = (uint32_t)(uint64_t)(int64_t)value;
 
-        memcpy(element, &bits, 4); /* little endian: the low bytes come first */
+        memcpy(element, &bits, 4);         /* little endian: the low bytes come first */
     } else if (cls != VTRN_CLASS_PACKED) { /* packed types take 0 only */
         vtrn_from_f32((enum vtrn_dtype)dtype, (float)value, element);
     }

@@ -102,7 +102,7 @@ static void quantize_rows(const struct exec_rows *rows, int64_t g0, int64_t g1, 
 enum vtrn_status vtrn_exec_quantize_mx(struct vtrn_core *core, const struct vtrn_inst *inst)
 {
     const struct vtrn_args_quantize_mx *arg = VTRN_ARGS(quantize_mx, inst);
-    struct quantize job = {.raise = core->options.mx_scale_v03 ? 0 : 1};
+    struct quantize job = { .raise = core->options.mx_scale_v03 ? 0 : 1 };
     VTRN_TRY(exec_resolve(core, &arg->src.ap, VTRN_READ, &job.src));
     VTRN_TRY(exec_resolve(core, &arg->dst.ap, VTRN_WRITE, &job.dst));
     VTRN_TRY(exec_resolve(core, &arg->dst_scale.ap, VTRN_READ | VTRN_WRITE, &job.scale));

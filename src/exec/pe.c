@@ -9,8 +9,8 @@
 
 /* Scratch of a thread: kern's part, then these. Sized for the widest operands: fp32 or x4 elements, double rows of fp8. */
 enum {
-    BLOCK = 64,   /* columns: the unit that threads share */
-    SLICE = 512,  /* columns that are packed or staged at once */
+    BLOCK = 64,  /* columns: the unit that threads share */
+    SLICE = 512, /* columns that are packed or staged at once */
     MOVING_BYTES = EXEC_LANES * SLICE * 4,
     STAGING_BYTES = EXEC_LANES * SLICE * 4,
     SCALE_BYTES = EXEC_LANES * SLICE,
@@ -49,10 +49,7 @@ static uint8_t *scale_space(const struct product *job, uint8_t *scratch)
 {
     return moving_space(job, scratch) + MOVING_BYTES + STAGING_BYTES;
 }
-static uint8_t *stationary_space(const struct product *job, uint8_t *scratch)
-{
-    return scale_space(job, scratch) + SCALE_BYTES;
-}
+static uint8_t *stationary_space(const struct product *job, uint8_t *scratch) { return scale_space(job, scratch) + SCALE_BYTES; }
 
 /* ---------------------------------------------------------------- accumulation groups */
 /* The row and the byte in it where element i of partition p of a PSUM view lies. */
@@ -165,18 +162,39 @@ static void multiply(const struct product *job, int64_t c0, int64_t n, float *d,
 
     if (job->mx) {
         uint8_t *x_scales = scale_space(job, scratch);
-        struct vtrn_mm_mx mm = { .k = (int)job->k, .m = (int)job->m, .n = (int)n, .s = job->s_rows, .s_pitch = job->s_pitch,
-                                 .x = x, .x_pitch = x_pitch, .s_scale = job->s_scales, .x_scale = x_scales, .d = d,
-                                 .d_pitch = d_pitch, .s_dtype = job->s.dtype, .x_dtype = job->x.dtype, .acc = acc,
+        struct vtrn_mm_mx mm = { .k = (int)job->k,
+                                 .m = (int)job->m,
+                                 .n = (int)n,
+                                 .s = job->s_rows,
+                                 .s_pitch = job->s_pitch,
+                                 .x = x,
+                                 .x_pitch = x_pitch,
+                                 .s_scale = job->s_scales,
+                                 .x_scale = x_scales,
+                                 .d = d,
+                                 .d_pitch = d_pitch,
+                                 .s_dtype = job->s.dtype,
+                                 .x_dtype = job->x.dtype,
+                                 .acc = acc,
                                  .scratch = scratch };
 
         gather_scales(&job->x_scale, job->k, c0, n, x_scales);
         job->core->kern->mm_mx(&mm);
         return;
     }
-    struct vtrn_mm mm = { .k = (int)job->k * job->halves, .m = (int)job->m, .n = (int)n, .s = job->s_rows,
-                          .s_pitch = job->s_pitch, .x = x, .x_pitch = x_pitch, .d = d, .d_pitch = d_pitch,
-                          .s_dtype = job->s.dtype, .x_dtype = job->x.dtype, .acc = acc, .scratch = scratch };
+    struct vtrn_mm mm = { .k = (int)job->k * job->halves,
+                          .m = (int)job->m,
+                          .n = (int)n,
+                          .s = job->s_rows,
+                          .s_pitch = job->s_pitch,
+                          .x = x,
+                          .x_pitch = x_pitch,
+                          .d = d,
+                          .d_pitch = d_pitch,
+                          .s_dtype = job->s.dtype,
+                          .x_dtype = job->x.dtype,
+                          .acc = acc,
+                          .scratch = scratch };
     job->core->kern->mm(&mm);
 }
 
@@ -309,8 +327,15 @@ enum vtrn_status vtrn_exec_nc_matmul_mx(struct vtrn_core *core, const struct vtr
 /* A transpose the way v2 does it: data times an identity of its own dtype, in fp32. */
 enum vtrn_status exec_transpose_by_product(struct vtrn_core *core, const struct exec_view *dst, const struct exec_view *data)
 {
-    struct product job = { .core = core, .dst = *dst, .s = *data, .x = *data, .halves = 1, .k = data->parts, .m = data->elems,
-                           .n = data->parts, .accumulate = EXEC_OVERWRITE };
+    struct product job = { .core = core,
+                           .dst = *dst,
+                           .s = *data,
+                           .x = *data,
+                           .halves = 1,
+                           .k = data->parts,
+                           .m = data->elems,
+                           .n = data->parts,
+                           .accumulate = EXEC_OVERWRITE };
     uint32_t one = 0;
     size_t size = data->elem_bytes, bytes = (size_t)(job.k * job.k) * size;
     uint8_t *identity = vtrn_alloc_aligned(bytes, 64);

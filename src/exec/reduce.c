@@ -134,7 +134,10 @@ enum vtrn_status vtrn_exec_tensor_reduce(struct vtrn_core *core, const struct vt
     VTRN_TRY(exec_stage_always(core, &job.dst, &job.data));
     job.kept = job.data.elems / job.run;
     exec_for_partitions(core, job.data.parts, job.data.elems,
-                        exec_is_bits(job.op) ? reduce_bits : job.run > EXEC_TALL_ELEMS ? reduce_long : reduce_short, &job);
+                        exec_is_bits(job.op)        ? reduce_bits
+                        : job.run > EXEC_TALL_ELEMS ? reduce_long
+                                                    : reduce_short,
+                        &job);
     return VTRN_OK;
 }
 
@@ -207,9 +210,17 @@ static void scan_rows(const struct exec_rows *rows, int64_t p0, int64_t p1, uint
     for (int64_t p = p0; p < p1; p += step)
         for (int64_t i = 0; i < dst->elems; i += EXEC_TALL_ELEMS) {
             int64_t np = p1 - p < step ? p1 - p : step, n = dst->elems - i < EXEC_TALL_ELEMS ? dst->elems - i : EXEC_TALL_ELEMS;
-            struct vtrn_scan scan = { .dst = out, .dst_stride = (size_t)n, .a_stride = (size_t)n, .b_stride = (size_t)n,
-                                      .state = job->state + p, .rows = (size_t)np, .n = (size_t)n, .op0 = job->op0,
-                                      .op1 = job->op1, .reverse0 = job->reverse0, .reverse1 = job->reverse1 };
+            struct vtrn_scan scan = { .dst = out,
+                                      .dst_stride = (size_t)n,
+                                      .a_stride = (size_t)n,
+                                      .b_stride = (size_t)n,
+                                      .state = job->state + p,
+                                      .rows = (size_t)np,
+                                      .n = (size_t)n,
+                                      .op0 = job->op0,
+                                      .op1 = job->op1,
+                                      .reverse0 = job->reverse0,
+                                      .reverse1 = job->reverse1 };
 
             scan.a = exec_load_f32(rows->core, &job->a, p, np, i, n, exec_block(scratch, 0));
             if (job->has_b) scan.b = exec_load_f32(rows->core, &job->b, p, np, i, n, exec_block(scratch, 1));

@@ -55,10 +55,7 @@ static const char *tensor_name(const struct vtrn_core *core, uint32_t tensor)
 }
 
 /* Elements of the operand's dtype that the tensor holds (in a partition on chip). */
-static int64_t tensor_elems(const struct exec_view *view)
-{
-    return (int64_t)view->store->row_bytes / view->elem_bytes;
-}
+static int64_t tensor_elems(const struct exec_view *view) { return (int64_t)view->store->row_bytes / view->elem_bytes; }
 
 /* ---------------------------------------------------------------- dynamic parts */
 struct span {
@@ -105,7 +102,8 @@ static enum vtrn_status open_indices(struct vtrn_core *core, const struct vtrn_d
 
 static int64_t index_at(const struct indices *indices, int64_t w)
 {
-    return exec_int_load(indices->dtype, indices->first + w % indices->column * indices->step + w / indices->column * indices->column_step);
+    return exec_int_load(indices->dtype,
+                         indices->first + w % indices->column * indices->step + w / indices->column * indices->column_step);
 }
 
 /* offset += value * scale, for a register or a scalar. */
@@ -129,8 +127,8 @@ static enum vtrn_status add_scalar(struct vtrn_core *core, const struct vtrn_ap 
         return VTRN_OK;
     }
     return exec_fault(core, VTRN_FAULT_BOUNDS, "operand %s: dynamic offset %lld is outside 0..%lld of tensor %s; clamp it",
-                      operand_of(core, ap), (long long)value,
-                      (long long)(dyn->limit > 0 ? dyn->limit : tensor_elems(view)) - 1, tensor_name(core, ap->tensor));
+                      operand_of(core, ap), (long long)value, (long long)(dyn->limit > 0 ? dyn->limit : tensor_elems(view)) - 1,
+                      tensor_name(core, ap->tensor));
 }
 
 /* Row w starts where its index says. */
@@ -154,8 +152,11 @@ static enum vtrn_status add_vector(struct vtrn_core *core, const struct vtrn_ap 
         } else {
             return exec_fault(core, VTRN_FAULT_INDEX,
                               "operand %s: index[%lld] = %lld is outside 0..%lld of tensor %s (oob_mode.error); clamp it or use "
-                              "oob_mode.skip", operand_of(core, ap), (long long)w, (long long)index,
-                              (long long)(dyn->limit > 0 ? dyn->limit - 1 : dyn->scale > 0 ? (elems - 1 - span.high) / dyn->scale : 0),
+                              "oob_mode.skip",
+                              operand_of(core, ap), (long long)w, (long long)index,
+                              (long long)(dyn->limit > 0   ? dyn->limit - 1
+                                          : dyn->scale > 0 ? (elems - 1 - span.high) / dyn->scale
+                                                           : 0),
                               tensor_name(core, ap->tensor));
         }
     }
@@ -164,24 +165,23 @@ static enum vtrn_status add_vector(struct vtrn_core *core, const struct vtrn_ap 
 }
 
 /* The start of the access, after its scalar parts moved it. */
-static enum vtrn_status check_moved(struct vtrn_core *core, const struct vtrn_ap *ap, int access, struct span span,
-                                    int64_t moved, struct exec_view *view)
+static enum vtrn_status check_moved(struct vtrn_core *core, const struct vtrn_ap *ap, int access, struct span span, int64_t moved,
+                                    struct exec_view *view)
 {
     int64_t elems = tensor_elems(view), low, high;
 
-    if (vtrn_add_i64(span.low, moved, &low) && vtrn_add_i64(span.high, moved, &high) && low >= 0 && high < elems)
-        return VTRN_OK;
+    if (vtrn_add_i64(span.low, moved, &low) && vtrn_add_i64(span.high, moved, &high) && low >= 0 && high < elems) return VTRN_OK;
     if (access & EXEC_OOB_SKIP) {
         view->skip = true;
         return VTRN_OK;
     }
     return exec_fault(core, VTRN_FAULT_BOUNDS,
                       "operand %s: a dynamic offset of %lld elements moves the access outside the %lld elements of tensor %s; "
-                      "clamp it", operand_of(core, ap), (long long)moved, (long long)elems, tensor_name(core, ap->tensor));
+                      "clamp it",
+                      operand_of(core, ap), (long long)moved, (long long)elems, tensor_name(core, ap->tensor));
 }
 
-VTRN_RARE static enum vtrn_status resolve_dynamic(struct vtrn_core *core, const struct vtrn_ap *ap, int access,
-                                        struct exec_view *view)
+VTRN_RARE static enum vtrn_status resolve_dynamic(struct vtrn_core *core, const struct vtrn_ap *ap, int access, struct exec_view *view)
 {
     const struct vtrn_dyn *vector = NULL, *indirect = NULL;
     bool on_chip = view->store->partitions != 0;

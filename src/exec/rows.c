@@ -115,7 +115,8 @@ static void move_indirect(const struct exec_view *view, int64_t p, int64_t i0, i
     for (int64_t i = i0; i < i0 + n; i++, packed += size) move_run(packed, exec_elem(view, p, i), size, 1, size, store);
 }
 
-VTRN_RARE static void move_block(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, uint8_t *packed, bool store)
+VTRN_RARE static void move_block(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, uint8_t *packed,
+                                 bool store)
 {
     int size = view->elem_bytes;
     ptrdiff_t stride = view->ndim ? view->dim[0].stride : size, bytes = (ptrdiff_t)n * size;
@@ -152,7 +153,7 @@ void exec_pack_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t
 
 void exec_store_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, const void *values)
 {
-    if (values == direct(view, p0, np, i0, n)) return; /* in place */
+    if (values == direct(view, p0, np, i0, n)) return;                   /* in place */
     move_block(view, p0, np, i0, n, (uint8_t *)(uintptr_t)values, true); /* only read: stored from there */
 }
 
@@ -170,7 +171,7 @@ static inline struct piece cut(int64_t np, int64_t n)
 }
 
 VTRN_RARE static void load_pieces(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, float *out,
-                        void (*load)(float *, const void *, size_t))
+                                  void (*load)(float *, const void *, size_t))
 {
     _Alignas(64) uint8_t stage[STAGE * 4];
     struct piece piece = cut(np, n);
@@ -217,8 +218,8 @@ float *exec_out_f32(const struct exec_view *view, int64_t p0, int64_t np, int64_
 }
 
 /* Rounded by chance: partition by partition, because the random words are a function of partition and element. */
-VTRN_RARE static void store_stochastic(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
-                             const float *values)
+VTRN_RARE static void store_stochastic(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0,
+                                       int64_t n, const float *values)
 {
     uint32_t word[STAGE];
     _Alignas(64) uint8_t stage[STAGE * 4];
@@ -234,7 +235,7 @@ VTRN_RARE static void store_stochastic(struct vtrn_core *core, const struct exec
 }
 
 VTRN_RARE static void store_pieces(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, const float *values,
-                         void (*store)(void *, const float *, size_t))
+                                   void (*store)(void *, const float *, size_t))
 {
     _Alignas(64) uint8_t stage[STAGE * 4];
     struct piece piece = cut(np, n);

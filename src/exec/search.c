@@ -143,7 +143,7 @@ static void replace_rows(const struct exec_rows *rows, int64_t p0, int64_t p1, u
 enum vtrn_status vtrn_exec_nc_match_replace8(struct vtrn_core *core, const struct vtrn_inst *inst)
 {
     const struct vtrn_args_nc_match_replace8 *arg = VTRN_ARGS(nc_match_replace8, inst);
-    struct search job = {.has_index = arg->dst_idx.kind == VTRN_V_AP, .imm = (float)arg->imm.num};
+    struct search job = { .has_index = arg->dst_idx.kind == VTRN_V_AP, .imm = (float)arg->imm.num };
     VTRN_TRY(exec_resolve(core, &arg->data.ap, VTRN_READ, &job.data));
     VTRN_TRY(exec_resolve(core, &arg->vals.ap, VTRN_READ, &job.vals));
     VTRN_TRY(exec_resolve(core, &arg->dst.ap, VTRN_WRITE, &job.dst));

@@ -14,7 +14,7 @@ static void stats_rows(const struct exec_rows *rows, int64_t p0, int64_t p1, uin
     const struct stats *job = rows->data;
     int64_t elems = job->data.elems;
     for (int64_t p = p0; p < p1; p++) {
-        float sum[2] = {0, 0}, m2[2] = {0, 0}, mean[2], n[2] = {(float)((elems + 1) / 2), (float)(elems / 2)};
+        float sum[2] = { 0, 0 }, m2[2] = { 0, 0 }, mean[2], n[2] = { (float)((elems + 1) / 2), (float)(elems / 2) };
         for (int pass = 0; pass < 2; pass++) {
             for (int64_t i = 0; i < elems; i += CHUNK) {
                 int64_t count = elems - i < CHUNK ? elems - i : CHUNK;
@@ -30,7 +30,7 @@ static void stats_rows(const struct exec_rows *rows, int64_t p0, int64_t p1, uin
             }
             for (int half = 0; half < 2; half++) mean[half] = n[half] > 0 ? sum[half] / n[half] : 0;
         }
-        float out[STATS] = {n[0], mean[0], m2[0], n[1], mean[1], m2[1]};
+        float out[STATS] = { n[0], mean[0], m2[0], n[1], mean[1], m2[1] };
         exec_store_f32(rows->core, &job->dst, p, 1, 0, STATS, out);
     }
 }
@@ -60,7 +60,7 @@ static struct triple triple_at(const struct exec_rows *rows, int64_t p, int64_t 
     const struct stats *job = rows->data;
     float space[TRIPLE];
     const float *x = exec_load_f32(rows->core, &job->data, p, 1, at * TRIPLE, TRIPLE, space);
-    return (struct triple){x[0], x[1], x[2]};
+    return (struct triple){ x[0], x[1], x[2] };
 }
 
 static void aggr_rows(const struct exec_rows *rows, int64_t p0, int64_t p1, uint8_t *scratch)
@@ -81,7 +81,7 @@ static void aggr_rows(const struct exec_rows *rows, int64_t p0, int64_t p1, uint
             float off = part.mean - mean;
             m2 += part.m2 + part.n * (off * off);
         }
-        float out[2] = {mean, m2 / n};
+        float out[2] = { mean, m2 / n };
         exec_store_f32(rows->core, &job->dst, p, 1, 0, 2, out);
     }
 }

@@ -14,11 +14,11 @@
 
 enum {
     LINE = 64,
-    DENSE_ROW_BYTES = 256,  /* 128 rows of this size fill 32 KiB: still the L1 of every host */
+    DENSE_ROW_BYTES = 256, /* 128 rows of this size fill 32 KiB: still the L1 of every host */
     MIN_SEGMENT_SHIFT = 6,
-    POISON_FLOAT = 0xff,    /* NaN in every float format, all ones in the others */
-    POISON_INT = 0x7f,      /* large and positive */
-    POISON_PHYSICAL = 0xff  /* an address has no dtype */
+    POISON_FLOAT = 0xff,   /* NaN in every float format, all ones in the others */
+    POISON_INT = 0x7f,     /* large and positive */
+    POISON_PHYSICAL = 0xff /* an address has no dtype */
 };
 
 /* The bytes of one core's SBUF or PSUM that tensors with an address share. */
@@ -234,8 +234,7 @@ static enum vtrn_status own_hbm(struct vtrn_mem *mem, const struct vtrn_prog *pr
     VTRN_FAIL_IF(t->role == VTRN_ROLE_INPUT, err, VTRN_INVALID, "input %s has no data: bind its bytes before the run",
                  label(prog, tensor));
     store->base = mem_pages_alloc(&mem->usage, (size_t)t->row_bytes);
-    VTRN_FAIL_IF(!store->base, err, VTRN_NOMEM, "no memory for the %lld bytes of %s", (long long)t->row_bytes,
-                 label(prog, tensor));
+    VTRN_FAIL_IF(!store->base, err, VTRN_NOMEM, "no memory for the %lld bytes of %s", (long long)t->row_bytes, label(prog, tensor));
     store->owned = true;
     if (t->role == VTRN_ROLE_CONST) memcpy(store->base, t->data, (size_t)t->row_bytes);
     else make_fresh(store);
@@ -260,8 +259,7 @@ static struct vtrn_store *new_hbm(const struct vtrn_prog *prog, uint32_t tensor,
 }
 
 /* The record of an HBM tensor in the table it belongs to, made if need be; its bytes may still be missing. */
-static struct vtrn_store *hbm_record(struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor,
-                                     struct vtrn_error *err)
+static struct vtrn_store *hbm_record(struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor, struct vtrn_error *err)
 {
     const struct vtrn_tensor *t = &prog->tensor[tensor];
     bool shared = t->core == VTRN_CORES_MAX;
@@ -296,8 +294,7 @@ static enum vtrn_status reach_physical(struct vtrn_mem *mem, struct physical *ph
     return VTRN_OK;
 }
 
-static enum vtrn_status place(struct vtrn_mem *mem, struct core_mem *core, const struct vtrn_tensor *t,
-                              struct vtrn_store *store)
+static enum vtrn_status place(struct vtrn_mem *mem, struct core_mem *core, const struct vtrn_tensor *t, struct vtrn_store *store)
 {
     if (t->has_address) {
         struct physical *physical = t->space == VTRN_PSUM ? &core->psum : &core->sbuf;
@@ -351,8 +348,7 @@ no_memory:
     return NULL;
 }
 
-static struct vtrn_store *shared_store(struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor,
-                                       struct vtrn_error *err)
+static struct vtrn_store *shared_store(struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor, struct vtrn_error *err)
 {
     struct vtrn_store *store;
 
@@ -364,7 +360,7 @@ static struct vtrn_store *shared_store(struct vtrn_mem *mem, const struct vtrn_p
 }
 
 VTRN_RARE static struct vtrn_store *make_store(struct vtrn_mem *mem, const struct vtrn_prog *prog, int c, uint32_t tensor,
-                                     struct vtrn_error *err)
+                                               struct vtrn_error *err)
 {
     struct core_mem *core = &mem->core[c];
     struct vtrn_store *store;
@@ -417,11 +413,9 @@ void vtrn_mem_release(struct vtrn_mem *mem, int core, uint32_t tensor)
     own->store[tensor] = NULL;
 }
 
-static enum vtrn_status check_hbm(const struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor,
-                                  struct vtrn_error *err)
+static enum vtrn_status check_hbm(const struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor, struct vtrn_error *err)
 {
-    VTRN_FAIL_IF(tensor >= prog->tensors, err, VTRN_INVALID, "tensor %u does not exist; the program has %u", tensor,
-                 prog->tensors);
+    VTRN_FAIL_IF(tensor >= prog->tensors, err, VTRN_INVALID, "tensor %u does not exist; the program has %u", tensor, prog->tensors);
     VTRN_FAIL_IF(!vtrn_space_is_hbm(prog->tensor[tensor].space), err, VTRN_INVALID, "tensor %s is in %s, not in HBM",
                  label(prog, tensor), vtrn_space_name(prog->tensor[tensor].space));
     VTRN_FAIL_IF(prog->tensor[tensor].core != VTRN_CORES_MAX && prog->tensor[tensor].core >= mem->cores, err, VTRN_INVALID,
@@ -429,8 +423,8 @@ static enum vtrn_status check_hbm(const struct vtrn_mem *mem, const struct vtrn_
     return VTRN_OK;
 }
 
-enum vtrn_status vtrn_mem_bind(struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor, void *bytes,
-                               size_t size_bytes, struct vtrn_error *err)
+enum vtrn_status vtrn_mem_bind(struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor, void *bytes, size_t size_bytes,
+                               struct vtrn_error *err)
 {
     VTRN_TRY(check_hbm(mem, prog, tensor, err));
     VTRN_FAIL_IF(size_bytes != (size_t)prog->tensor[tensor].row_bytes, err, VTRN_INVALID,
@@ -477,8 +471,7 @@ enum vtrn_status vtrn_mem_take(struct vtrn_mem *mem, const struct vtrn_prog *pro
     struct vtrn_store *store = settled_hbm(mem, prog, core, tensor, err ? err : &local);
 
     if (!store) return err ? err->status : local.status;
-    VTRN_FAIL_IF(!store->owned, err, VTRN_INVALID, "tensor %s: its bytes were bound and belong to the caller",
-                 label(prog, tensor));
+    VTRN_FAIL_IF(!store->owned, err, VTRN_INVALID, "tensor %s: its bytes were bound and belong to the caller", label(prog, tensor));
     *bytes_out = store->base;
     *size_out = store->row_bytes;
     mem_usage_sub(&mem->usage, store->row_bytes);

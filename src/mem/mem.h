@@ -1,6 +1,6 @@
 /* mem: the emulated memories. HBM tensors are the caller's bytes or our pages; SBUF and PSUM are one physical array
- * each (partition pitch padded by 64 bytes: see shared limits study) for tensors with an address, and one block of
- * rows per tensor for automatic ones, pooled by size. Fresh memory reads as poison (0xff: NaN in every float format;
+ * each for tensors with an address (partitions a cache line more than their size apart, or all 128 would fall into the same
+ * sets of the host's L1), and one block of rows per tensor for automatic ones, pooled by size. Fresh memory reads as poison (0xff: NaN in every float format;
  * 0x7f for integers of automatic tensors) so that uninitialised reads show; the fill is skipped when the first access
  * overwrites it all.
  *
@@ -11,25 +11,24 @@
 
 /* Where a tensor's bytes are. */
 struct vtrn_store {
-    uint8_t *base;      /* NULL: not bound */
-    size_t pitch;       /* bytes from a partition to the next (on chip); 0 for HBM */
-    size_t row_bytes;   /* bytes in a partition; HBM: all bytes */
-    int partitions;     /* 0 for HBM */
+    uint8_t *base;    /* NULL: not bound */
+    size_t pitch;     /* bytes from a partition to the next (on chip); 0 for HBM */
+    size_t row_bytes; /* bytes in a partition; HBM: all bytes */
+    int partitions;   /* 0 for HBM */
     uint8_t space;
-    uint8_t poison;     /* the byte that fresh memory reads as */
-    bool fresh;         /* part of it was never touched: poison is due before it is read or partly written */
-    bool owned;         /* bytes are ours (pool or pages), not the caller's */
-    bool physical;      /* part of the physical array: shares bytes with other tensors that have an address */
-    bool shared;        /* both cores see it */
-    uint8_t written_state; /* PSUM: how much of `written` is set: enum vtrn_written */
-    uint8_t segment_shift; /* a segment is 1 << segment_shift bytes of every row */
-    uint8_t size_class;    /* of the pool's block */
+    uint8_t poison;          /* the byte that fresh memory reads as */
+    bool fresh;              /* part of it was never touched: poison is due before it is read or partly written */
+    bool owned;              /* bytes are ours (pool or pages), not the caller's */
+    bool physical;           /* part of the physical array: shares bytes with other tensors that have an address */
+    bool shared;             /* both cores see it */
+    uint8_t written_state;   /* PSUM: how much of `written` is set: enum vtrn_written */
+    uint8_t segment_shift;   /* a segment is 1 << segment_shift bytes of every row */
+    uint8_t size_class;      /* of the pool's block */
     uint64_t fresh_segments; /* bit s: bytes of segment s were never touched; `fresh` is fresh_segments != 0 */
-    uint64_t *written;  /* PSUM: bit per 2-byte column and partition, set by the tensor engine (accumulate=None); valid while
+    uint64_t *written;       /* PSUM: bit per 2-byte column and partition, set by the tensor engine (accumulate=None); valid while
                          * written_state is SOME. Row = 64-bit words. */
-    size_t written_words; /* words per partition of `written` */
+    size_t written_words;    /* words per partition of `written` */
     size_t written_capacity; /* words that `written` has room for */
-    int written_bit;      /* bit of `written` that is the store's first column */
 };
 
 struct vtrn_mem; /* the memories of a chip run: one SBUF and PSUM per core, HBM shared */
@@ -37,8 +36,8 @@ struct vtrn_mem *vtrn_mem_create(const struct vtrn_arch *arch, int cores, struct
 void vtrn_mem_destroy(struct vtrn_mem *mem);
 /* Gives the caller's bytes to an HBM tensor (borrowed until the mem is destroyed or the tensor is bound again).
  * size_bytes must match. */
-enum vtrn_status vtrn_mem_bind(struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor, void *bytes,
-                               size_t size_bytes, struct vtrn_error *err);
+enum vtrn_status vtrn_mem_bind(struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor, void *bytes, size_t size_bytes,
+                               struct vtrn_error *err);
 /* The store of a tensor for `core`, allocated on first use. NULL with err set: no memory, or an input without bytes. Cheap
  * when it exists. Valid until the tensor is released or taken. */
 struct vtrn_store *vtrn_mem_store(struct vtrn_mem *mem, const struct vtrn_prog *prog, int core, uint32_t tensor,

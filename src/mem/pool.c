@@ -7,7 +7,7 @@
 #include "mem/mem_int.h"
 
 enum {
-    MIN_SHIFT = 9,         /* smallest class: 512 bytes, a 128x1 fp32 tile */
+    MIN_SHIFT = 9, /* smallest class: 512 bytes, a 128x1 fp32 tile */
     SLAB_BYTES = 4 << 20,
     STAGGER_BYTES = 5 * 64 /* neighbours of equal size start in different sets of the cache */
 };
@@ -20,10 +20,7 @@ void mem_usage_add(struct mem_usage *usage, size_t bytes)
     while (peak < now && !atomic_compare_exchange_weak(&usage->peak, &peak, now)) {}
 }
 
-void mem_usage_sub(struct mem_usage *usage, size_t bytes)
-{
-    atomic_fetch_sub(&usage->now, bytes);
-}
+void mem_usage_sub(struct mem_usage *usage, size_t bytes) { atomic_fetch_sub(&usage->now, bytes); }
 
 void *mem_pages_alloc(struct mem_usage *usage, size_t size_bytes)
 {
@@ -51,10 +48,7 @@ static unsigned class_of(size_t size_bytes)
     return 4 * (shift + 1 - MIN_SHIFT);
 }
 
-static size_t class_bytes(unsigned size_class)
-{
-    return (size_t)(4 + size_class % 4) << (MIN_SHIFT - 2 + size_class / 4);
-}
+static size_t class_bytes(unsigned size_class) { return (size_t)(4 + size_class % 4) << (MIN_SHIFT - 2 + size_class / 4); }
 
 static void *new_chunk(struct mem_pool *pool, size_t size_bytes)
 {

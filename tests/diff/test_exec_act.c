@@ -7,11 +7,11 @@
 
 enum { ROUNDS = 200 };
 
-static const uint8_t plain[] = { VTRN_DT_F32, VTRN_DT_F32, VTRN_DT_BF16, VTRN_DT_BF16, VTRN_DT_F16, VTRN_DT_F8E4M3FN, VTRN_DT_F8E5M2,
-                                 VTRN_DT_I32, VTRN_DT_I16, VTRN_DT_U8 };
+static const uint8_t plain[] = { VTRN_DT_F32,      VTRN_DT_F32,    VTRN_DT_BF16, VTRN_DT_BF16, VTRN_DT_F16,
+                                 VTRN_DT_F8E4M3FN, VTRN_DT_F8E5M2, VTRN_DT_I32,  VTRN_DT_I16,  VTRN_DT_U8 };
 static const uint8_t floats[] = { VTRN_DT_F32, VTRN_DT_F32, VTRN_DT_BF16, VTRN_DT_F16, VTRN_DT_F8E5M2 };
-static const uint8_t funcs[] = { VTRN_ACT_COPY, VTRN_ACT_SQUARE, VTRN_ACT_SIGMOID, VTRN_ACT_RELU, VTRN_ACT_GELU, VTRN_ACT_SILU,
-                                 VTRN_ACT_TANH, VTRN_ACT_EXP, VTRN_ACT_SIGN, VTRN_ACT_ABS, VTRN_ACT_SOFTPLUS };
+static const uint8_t funcs[] = { VTRN_ACT_COPY, VTRN_ACT_SQUARE, VTRN_ACT_SIGMOID, VTRN_ACT_RELU, VTRN_ACT_GELU,    VTRN_ACT_SILU,
+                                 VTRN_ACT_TANH, VTRN_ACT_EXP,    VTRN_ACT_SIGN,    VTRN_ACT_ABS,  VTRN_ACT_SOFTPLUS };
 
 static float act_lane[128], vec_lane[128]; /* the model's accumulators */
 
@@ -57,7 +57,8 @@ static void put_result(struct model *model, const struct vtrn_value *res, int64_
 /* ---------------------------------------------------------------- activation, activation_reduce */
 static void test_activation(void **state)
 {
-    static const uint8_t commands[] = { VTRN_REDUCE_CMD_IDLE, VTRN_REDUCE_CMD_RESET, VTRN_REDUCE_CMD_REDUCE, VTRN_REDUCE_CMD_RESET_REDUCE };
+    static const uint8_t commands[] = { VTRN_REDUCE_CMD_IDLE, VTRN_REDUCE_CMD_RESET, VTRN_REDUCE_CMD_REDUCE,
+                                        VTRN_REDUCE_CMD_RESET_REDUCE };
     for (int round = 0; round < ROUNDS; round++) {
         struct model model;
         int64_t parts, elems;
@@ -66,13 +67,15 @@ static void test_activation(void **state)
         model_begin(&model, *state, VTRN_OP_activation, VTRN_ENGINE_SCALAR);
         model_shape(&parts, &elems, round % 8 == 0 ? 5000 : 600);
         struct vtrn_ap data = model_broadcast(&model, model_space(elems), MODEL_PICK(plain), parts, elems);
-        struct vtrn_ap dst = model_target(&model, model_space(elems), rig_below(2) ? data.dtype : MODEL_PICK(plain), parts, elems, &data);
+        struct vtrn_ap dst =
+            model_target(&model, model_space(elems), rig_below(2) ? data.dtype : MODEL_PICK(plain), parts, elems, &data);
         struct vtrn_value *scale = RIG_ARG(&model.inst, activation, scale), *bias = RIG_ARG(&model.inst, activation, bias);
         struct vtrn_value *res = RIG_ARG(&model.inst, activation, reduce_res);
         if (rig_below(2)) model_scalar(&model, scale, parts, false);
         if (rig_below(2)) model_scalar(&model, bias, parts, false);
         maybe_result(&model, res, parts);
-        if (res->kind == VTRN_V_AP || cmd != VTRN_REDUCE_CMD_IDLE) rig_set_int(RIG_ARG(&model.inst, activation, reduce_op), VTRN_ALU_ADD);
+        if (res->kind == VTRN_V_AP || cmd != VTRN_REDUCE_CMD_IDLE)
+            rig_set_int(RIG_ARG(&model.inst, activation, reduce_op), VTRN_ALU_ADD);
         rig_set_int(RIG_ARG(&model.inst, activation, reduce_cmd), cmd);
         rig_set_int(RIG_ARG(&model.inst, activation, op), func);
         rig_set_ap(RIG_ARG(&model.inst, activation, data), data);
@@ -102,7 +105,8 @@ static void test_activation_reduce(void **state)
         model_shape(&parts, &elems, 600);
         struct vtrn_ap data = model_source(&model, model_space(elems), MODEL_PICK(plain), parts, elems);
         struct vtrn_ap dst = model_target(&model, model_space(elems), MODEL_PICK(plain), parts, elems, &data);
-        struct vtrn_value *scale = RIG_ARG(&model.inst, activation_reduce, scale), *bias = RIG_ARG(&model.inst, activation_reduce, bias);
+        struct vtrn_value *scale = RIG_ARG(&model.inst, activation_reduce, scale),
+                          *bias = RIG_ARG(&model.inst, activation_reduce, bias);
         struct vtrn_value *res = RIG_ARG(&model.inst, activation_reduce, reduce_res);
         if (rig_below(2)) model_scalar(&model, scale, parts, false);
         if (rig_below(2)) model_scalar(&model, bias, parts, false);
@@ -159,7 +163,8 @@ static void test_activate2(void **state)
     static const uint8_t pairs[][2] = { { VTRN_ALU_MULTIPLY, VTRN_ALU_ADD },    { VTRN_ALU_MULTIPLY, VTRN_ALU_SUBTRACT },
                                         { VTRN_ALU_MULTIPLY, VTRN_ALU_BYPASS }, { VTRN_ALU_ADD, VTRN_ALU_BYPASS },
                                         { VTRN_ALU_SUBTRACT, VTRN_ALU_BYPASS }, { VTRN_ALU_BYPASS, VTRN_ALU_BYPASS } };
-    static const uint8_t commands[] = { VTRN_REDUCE_CMD_IDLE, VTRN_REDUCE_CMD_RESET, VTRN_REDUCE_CMD_REDUCE, VTRN_REDUCE_CMD_RESET_REDUCE };
+    static const uint8_t commands[] = { VTRN_REDUCE_CMD_IDLE, VTRN_REDUCE_CMD_RESET, VTRN_REDUCE_CMD_REDUCE,
+                                        VTRN_REDUCE_CMD_RESET_REDUCE };
     static const uint8_t reductions[] = { VTRN_ALU_ADD, VTRN_ALU_MAXIMUM, VTRN_ALU_MINIMUM, VTRN_ALU_ABS_MAX, VTRN_ALU_ABS_MIN };
     for (int round = 0; round < ROUNDS; round++) {
         struct model model;
@@ -208,7 +213,8 @@ static void test_activate2(void **state)
 /* ---------------------------------------------------------------- exponential */
 static void test_exponential(void **state)
 {
-    static const uint8_t commands[] = { VTRN_REDUCE_CMD_IDLE, VTRN_REDUCE_CMD_REDUCE, VTRN_REDUCE_CMD_RESET_REDUCE, VTRN_REDUCE_CMD_LOAD_REDUCE };
+    static const uint8_t commands[] = { VTRN_REDUCE_CMD_IDLE, VTRN_REDUCE_CMD_REDUCE, VTRN_REDUCE_CMD_RESET_REDUCE,
+                                        VTRN_REDUCE_CMD_LOAD_REDUCE };
     for (int round = 0; round < ROUNDS / 2; round++) {
         struct model model;
         int64_t parts, elems;
@@ -242,7 +248,8 @@ static void test_exponential(void **state)
 static void test_range_select(void **state)
 {
     static const uint8_t compare[] = { VTRN_ALU_EQUAL, VTRN_ALU_GREATER_EQUAL, VTRN_ALU_GREATER, VTRN_ALU_LESS_EQUAL, VTRN_ALU_LESS };
-    static const uint8_t commands[] = { VTRN_REDUCE_CMD_IDLE, VTRN_REDUCE_CMD_RESET, VTRN_REDUCE_CMD_REDUCE, VTRN_REDUCE_CMD_RESET_REDUCE };
+    static const uint8_t commands[] = { VTRN_REDUCE_CMD_IDLE, VTRN_REDUCE_CMD_RESET, VTRN_REDUCE_CMD_REDUCE,
+                                        VTRN_REDUCE_CMD_RESET_REDUCE };
     const double lowest = -3.4028234663852886e38;
     for (int round = 0; round < ROUNDS; round++) {
         struct model model;
@@ -254,7 +261,8 @@ static void test_range_select(void **state)
         model_shape(&parts, &elems, 600);
         struct vtrn_ap src = model_source(&model, model_space(elems), MODEL_PICK(floats), parts, elems);
         struct vtrn_ap dst = model_target(&model, model_space(elems), MODEL_PICK(floats), parts, elems, &src);
-        struct vtrn_ap bound[2] = { model_source(&model, VTRN_SBUF, VTRN_DT_F32, parts, 1), model_source(&model, VTRN_SBUF, VTRN_DT_F32, parts, 1) };
+        struct vtrn_ap bound[2] = { model_source(&model, VTRN_SBUF, VTRN_DT_F32, parts, 1),
+                                    model_source(&model, VTRN_SBUF, VTRN_DT_F32, parts, 1) };
         struct vtrn_value *res = RIG_ARG(&model.inst, range_select, reduce_res);
         maybe_result(&model, res, parts);
         rig_set_int(RIG_ARG(&model.inst, range_select, comp_op0), op[0]);
@@ -284,7 +292,8 @@ static void test_range_select(void **state)
 
 static void test_select_reduce(void **state)
 {
-    static const uint8_t commands[] = { VTRN_REDUCE_CMD_IDLE, VTRN_REDUCE_CMD_RESET, VTRN_REDUCE_CMD_REDUCE, VTRN_REDUCE_CMD_RESET_REDUCE };
+    static const uint8_t commands[] = { VTRN_REDUCE_CMD_IDLE, VTRN_REDUCE_CMD_RESET, VTRN_REDUCE_CMD_REDUCE,
+                                        VTRN_REDUCE_CMD_RESET_REDUCE };
     static const uint8_t predicates[] = { VTRN_DT_I8, VTRN_DT_U8, VTRN_DT_I16, VTRN_DT_U16 };
     for (int round = 0; round < ROUNDS; round++) {
         struct model model;
@@ -295,8 +304,10 @@ static void test_select_reduce(void **state)
         model_shape(&parts, &elems, 600);
         struct vtrn_ap src = model_source(&model, model_space(elems), MODEL_PICK(floats), parts, elems);
         struct vtrn_ap predicate = model_source(&model, VTRN_SBUF, MODEL_PICK(predicates), parts, elems);
-        struct vtrn_ap dst = model_target(&model, model_space(elems), MODEL_PICK(plain), parts, elems, rig_below(2) ? &src : &predicate);
-        struct vtrn_value *res = RIG_ARG(&model.inst, select_reduce, reduce_res), *other = RIG_ARG(&model.inst, select_reduce, on_false);
+        struct vtrn_ap dst =
+            model_target(&model, model_space(elems), MODEL_PICK(plain), parts, elems, rig_below(2) ? &src : &predicate);
+        struct vtrn_value *res = RIG_ARG(&model.inst, select_reduce, reduce_res),
+                          *other = RIG_ARG(&model.inst, select_reduce, on_false);
         model_scalar(&model, other, parts, false);
         maybe_result(&model, res, parts);
         rig_set_int(RIG_ARG(&model.inst, select_reduce, reduce_op), VTRN_ALU_MAXIMUM);

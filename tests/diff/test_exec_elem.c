@@ -7,13 +7,14 @@
 
 enum { ROUNDS = 250 };
 
-static const uint8_t plain[] = { VTRN_DT_F32, VTRN_DT_F32, VTRN_DT_F32, VTRN_DT_BF16, VTRN_DT_BF16, VTRN_DT_F16, VTRN_DT_TF32,
-                                 VTRN_DT_F8E4M3, VTRN_DT_F8E4M3FN, VTRN_DT_F8E5M2, VTRN_DT_I32, VTRN_DT_U32, VTRN_DT_I16,
-                                 VTRN_DT_U16, VTRN_DT_I8, VTRN_DT_U8, VTRN_DT_BOOL };
-static const uint8_t arith[] = { VTRN_ALU_ADD, VTRN_ALU_SUBTRACT, VTRN_ALU_MULTIPLY, VTRN_ALU_MAXIMUM, VTRN_ALU_MINIMUM,
-                                 VTRN_ALU_EQUAL, VTRN_ALU_NOT_EQUAL, VTRN_ALU_GREATER_EQUAL, VTRN_ALU_GREATER,
-                                 VTRN_ALU_LESS_EQUAL, VTRN_ALU_LESS, VTRN_ALU_LOGICAL_AND, VTRN_ALU_LOGICAL_OR,
-                                 VTRN_ALU_LOGICAL_XOR, VTRN_ALU_ABS_MAX, VTRN_ALU_ABS_MIN, VTRN_ALU_BYPASS };
+static const uint8_t plain[] = { VTRN_DT_F32,  VTRN_DT_F32,    VTRN_DT_F32,      VTRN_DT_BF16,   VTRN_DT_BF16, VTRN_DT_F16,
+                                 VTRN_DT_TF32, VTRN_DT_F8E4M3, VTRN_DT_F8E4M3FN, VTRN_DT_F8E5M2, VTRN_DT_I32,  VTRN_DT_U32,
+                                 VTRN_DT_I16,  VTRN_DT_U16,    VTRN_DT_I8,       VTRN_DT_U8,     VTRN_DT_BOOL };
+static const uint8_t arith[] = { VTRN_ALU_ADD,        VTRN_ALU_SUBTRACT,    VTRN_ALU_MULTIPLY,  VTRN_ALU_MAXIMUM,
+                                 VTRN_ALU_MINIMUM,    VTRN_ALU_EQUAL,       VTRN_ALU_NOT_EQUAL, VTRN_ALU_GREATER_EQUAL,
+                                 VTRN_ALU_GREATER,    VTRN_ALU_LESS_EQUAL,  VTRN_ALU_LESS,      VTRN_ALU_LOGICAL_AND,
+                                 VTRN_ALU_LOGICAL_OR, VTRN_ALU_LOGICAL_XOR, VTRN_ALU_ABS_MAX,   VTRN_ALU_ABS_MIN,
+                                 VTRN_ALU_BYPASS };
 static const uint8_t unary[] = { VTRN_ALU_ABS, VTRN_ALU_SQUARE, VTRN_ALU_RELU, VTRN_ALU_RECIPROCAL };
 static const uint8_t bits[] = { VTRN_ALU_BITWISE_AND, VTRN_ALU_BITWISE_OR, VTRN_ALU_BITWISE_XOR, VTRN_ALU_LEFT_SHIFT,
                                 VTRN_ALU_RIGHT_SHIFT };
@@ -44,7 +45,8 @@ static void test_tensor_tensor(void **state)
         struct vtrn_ap b = rig_below(8) == 0 ? a : model_broadcast(&model, VTRN_SBUF, MODEL_PICK(plain), parts, elems);
         if (b.tensor == a.tensor && (*(struct rig **)state)->prog->tensor[a.tensor].space == VTRN_PSUM)
             b = model_source(&model, VTRN_SBUF, VTRN_DT_F32, parts, elems);
-        struct vtrn_ap dst = model_target(&model, model_space(elems), rig_below(2) ? a.dtype : MODEL_PICK(plain), parts, elems, rig_below(2) ? &a : &b);
+        struct vtrn_ap dst = model_target(&model, model_space(elems), rig_below(2) ? a.dtype : MODEL_PICK(plain), parts, elems,
+                                          rig_below(2) ? &a : &b);
         rig_set_ap(RIG_ARG(&model.inst, tensor_tensor, data1), a);
         rig_set_ap(RIG_ARG(&model.inst, tensor_tensor, data2), b);
         rig_set_ap(RIG_ARG(&model.inst, tensor_tensor, dst), dst);
@@ -180,7 +182,8 @@ static void test_scalar_bits(void **state)
         model_shape(&parts, &elems, 600);
         struct vtrn_ap data = model_source(&model, model_space(elems), dtype, parts, elems);
         struct vtrn_ap dst = model_target(&model, VTRN_SBUF, dtype, parts, elems, &data);
-        struct vtrn_value *operand[2] = { RIG_ARG(&model.inst, tensor_scalar, operand0), RIG_ARG(&model.inst, tensor_scalar, operand1) };
+        struct vtrn_value *operand[2] = { RIG_ARG(&model.inst, tensor_scalar, operand0),
+                                          RIG_ARG(&model.inst, tensor_scalar, operand1) };
         for (int k = 0; k < (pair ? 2 : 1); k++) {
             if (op[k] == VTRN_ALU_INVERT) continue;
             if (rig_below(2)) {
@@ -224,8 +227,10 @@ static void test_tensor_scalar(void **state)
         model_begin(&model, *state, VTRN_OP_tensor_scalar, VTRN_ENGINE_VECTOR);
         model_shape(&parts, &elems, round % 8 == 0 ? 5000 : 600);
         struct vtrn_ap data = model_broadcast(&model, model_space(elems), MODEL_PICK(plain), parts, elems);
-        struct vtrn_ap dst = model_target(&model, model_space(elems), rig_below(2) ? data.dtype : MODEL_PICK(plain), parts, elems, &data);
-        struct vtrn_value *operand[2] = { RIG_ARG(&model.inst, tensor_scalar, operand0), RIG_ARG(&model.inst, tensor_scalar, operand1) };
+        struct vtrn_ap dst =
+            model_target(&model, model_space(elems), rig_below(2) ? data.dtype : MODEL_PICK(plain), parts, elems, &data);
+        struct vtrn_value *operand[2] = { RIG_ARG(&model.inst, tensor_scalar, operand0),
+                                          RIG_ARG(&model.inst, tensor_scalar, operand1) };
         if (!one) model_scalar(&model, operand[0], parts, false);
         if (pair) model_scalar(&model, operand[1], parts, false);
         rig_set_ap(RIG_ARG(&model.inst, tensor_scalar, data), data);
@@ -275,7 +280,8 @@ static void test_tensor_scalar_words(void **state)
         struct vtrn_ap data = model_source(&model, model_space(elems), MODEL_PICK(words), parts, elems);
         fill_words(&model, &data);
         struct vtrn_ap dst = model_target(&model, model_space(elems), MODEL_PICK(words), parts, elems, &data);
-        struct vtrn_value *operand[2] = { RIG_ARG(&model.inst, tensor_scalar, operand0), RIG_ARG(&model.inst, tensor_scalar, operand1) };
+        struct vtrn_value *operand[2] = { RIG_ARG(&model.inst, tensor_scalar, operand0),
+                                          RIG_ARG(&model.inst, tensor_scalar, operand1) };
         for (int k = 0; k < (pair ? 2 : 1); k++) {
             if (rig_below(2)) {
                 rig_set_ap(operand[k], model_source(&model, VTRN_SBUF, MODEL_PICK(words), parts, 1));
@@ -323,7 +329,7 @@ static void test_scalar_tensor_tensor(void **state)
         struct vtrn_ap data = model_broadcast(&model, model_space(elems), MODEL_PICK(plain), parts, elems);
         struct vtrn_ap other = model_broadcast(&model, VTRN_SBUF, MODEL_PICK(plain), parts, elems);
         struct vtrn_ap dst = model_target(&model, model_space(elems), rig_below(2) ? data.dtype : MODEL_PICK(plain), parts, elems,
-                                         rig_below(2) ? &data : &other);
+                                          rig_below(2) ? &data : &other);
         struct vtrn_value *scalar = RIG_ARG(&model.inst, scalar_tensor_tensor, operand0);
         model_scalar(&model, scalar, parts, false);
         rig_set_ap(RIG_ARG(&model.inst, scalar_tensor_tensor, data), data);
@@ -350,7 +356,8 @@ static void test_reciprocal(void **state)
         model_begin(&model, *state, VTRN_OP_reciprocal, VTRN_ENGINE_VECTOR);
         model_shape(&parts, &elems, 600);
         struct vtrn_ap data = model_broadcast(&model, model_space(elems), MODEL_PICK(plain), parts, elems);
-        struct vtrn_ap dst = model_target(&model, model_space(elems), rig_below(2) ? data.dtype : MODEL_PICK(plain), parts, elems, &data);
+        struct vtrn_ap dst =
+            model_target(&model, model_space(elems), rig_below(2) ? data.dtype : MODEL_PICK(plain), parts, elems, &data);
         rig_set_ap(RIG_ARG(&model.inst, reciprocal, data), data);
         rig_set_ap(RIG_ARG(&model.inst, reciprocal, dst), dst);
         for (int64_t p = 0; p < parts; p++)
@@ -436,7 +443,8 @@ static void test_predicated(void **state)
         for (int64_t p = 0; p < parts; p++)
             for (int64_t i = 0; i < elems; i++)
                 if ((word_at(&model, &predicate, p, i) != 0) != reverse)
-                    memcpy(model_write(&model, &dst, p, i), number ? element : model_read(&model, &src, p, i), vtrn_dtypes[dtype].size_bytes);
+                    memcpy(model_write(&model, &dst, p, i), number ? element : model_read(&model, &src, p, i),
+                           vtrn_dtypes[dtype].size_bytes);
         model_end(&model);
     }
 }
@@ -456,7 +464,8 @@ static void test_shuffle(void **state)
         rig_set_ints(&model.inst, RIG_ARG(&model.inst, nc_stream_shuffle, shuffle_mask), 32, mask);
         for (int64_t p = 0; p < parts; p++)
             for (int64_t i = 0; i < elems && mask[p % 32] != 255; i++)
-                memcpy(model_write(&model, &dst, p, i), model_read(&model, &src, p / 32 * 32 + mask[p % 32], i), vtrn_dtypes[dtype].size_bytes);
+                memcpy(model_write(&model, &dst, p, i), model_read(&model, &src, p / 32 * 32 + mask[p % 32], i),
+                       vtrn_dtypes[dtype].size_bytes);
         model_end(&model);
     }
 }
@@ -484,7 +493,8 @@ static void test_dropout(void **state)
     static const double probs[] = { 0, 0.25, 0.5, 1 };
     for (int k = 0; k < 4; k++) {
         struct vtrn_inst inst;
-        uint32_t src = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_BF16, 128, 400), dst = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_BF16, 128, 400);
+        uint32_t src = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_BF16, 128, 400),
+                 dst = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_BF16, 128, 400);
         uint16_t *before = rig_fill(rig, 0, src), *after;
         int64_t dropped = 0, kept = 0, shifted = 0;
         vtrn_inst_init(&inst, VTRN_OP_dropout);

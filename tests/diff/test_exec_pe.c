@@ -57,7 +57,8 @@ static size_t byte_of(const struct model *model, const struct vtrn_ap *ap, int64
 }
 
 /* One more chain for element (m, n). accumulate: -1 None, 0, 1. */
-static void put_chain(struct model *model, struct group *group, const struct vtrn_ap *dst, int64_t m, int64_t n, int accumulate, float chain)
+static void put_chain(struct model *model, struct group *group, const struct vtrn_ap *dst, int64_t m, int64_t n, int accumulate,
+                      float chain)
 {
     bool *written = group ? &group->written[byte_of(model, dst, m, n)] : NULL;
     bool adds = accumulate == 1 || (accumulate < 0 && written && *written);
@@ -122,7 +123,11 @@ static void test_products(void **state)
     static const int64_t sizes[] = { 1, 2, 7, 16, 31, 64, 100, 128 }, columns[] = { 1, 3, 16, 63, 64, 65, 130, 200, 512 };
     for (int round = 0; round < 120; round++) {
         struct model model;
-        struct job job = { .k = sizes[rig_below(8)], .m = sizes[rig_below(8)], .n = columns[rig_below(9)], .halves = 1, .accumulate = (int)rig_below(3) - 1 };
+        struct job job = { .k = sizes[rig_below(8)],
+                           .m = sizes[rig_below(8)],
+                           .n = columns[rig_below(9)],
+                           .halves = 1,
+                           .accumulate = (int)rig_below(3) - 1 };
         uint8_t s, x;
         pick_dtypes(&s, &x);
         if (job.k * job.m * job.n > 1 << 20) job.m = 1 + rig_below(20);
@@ -145,7 +150,9 @@ static void test_double_row(void **state)
 {
     for (int round = 0; round < 40; round++) {
         struct model model;
-        struct job job = { .k = 1 + rig_below(128), .m = 1 + rig_below(30), .n = 1 + rig_below(200), .halves = 2, .accumulate = (int)rig_below(3) - 1 };
+        struct job job = {
+            .k = 1 + rig_below(128), .m = 1 + rig_below(30), .n = 1 + rig_below(200), .halves = 2, .accumulate = (int)rig_below(3) - 1
+        };
         model_begin(&model, *state, VTRN_OP_nc_matmul, VTRN_ENGINE_TENSOR);
         job.s = rows_of(&model, MODEL_PICK(fp8), job.k, 2, job.m);
         job.x = rows_of(&model, MODEL_PICK(fp8), job.k, 2, job.n);
@@ -162,7 +169,11 @@ static void test_wide_products(void **state)
     for (int round = 0; round < 6; round++) {
         struct model model;
         uint8_t dtype = round % 2 ? VTRN_DT_BF16 : VTRN_DT_F32;
-        struct job job = { .k = 1 + rig_below(20), .m = 1 + rig_below(8), .n = dtype == VTRN_DT_BF16 ? 5000 : 3000, .halves = 1, .accumulate = round % 3 - 1 };
+        struct job job = { .k = 1 + rig_below(20),
+                           .m = 1 + rig_below(8),
+                           .n = dtype == VTRN_DT_BF16 ? 5000 : 3000,
+                           .halves = 1,
+                           .accumulate = round % 3 - 1 };
         model_begin(&model, *state, VTRN_OP_nc_matmul, VTRN_ENGINE_TENSOR);
         job.s = rows_of(&model, VTRN_DT_BF16, job.k, 1, job.m);
         job.x = rows_of(&model, VTRN_DT_BF16, job.k, 1, job.n);
@@ -213,7 +224,8 @@ static void run_groups(struct rig *rig, uint8_t dtype)
                     float chain = 0, old;
                     size_t at = byte_of(&model, &job.dst, m, n);
                     bool adds = job.accumulate == 1 || (job.accumulate < 0 && group.written[at]);
-                    for (int64_t k = 0; k < job.k; k++) chain = fmaf(input(&model, &job.s, k, m), input(&model, &job.x, k, n), chain);
+                    for (int64_t k = 0; k < job.k; k++)
+                        chain = fmaf(input(&model, &job.s, k, m), input(&model, &job.x, k, n), chain);
                     old = vtrn_to_f32((enum vtrn_dtype)dtype, image + at);
                     vtrn_from_f32((enum vtrn_dtype)dtype, model_quiet(adds ? old + chain : chain), image + at);
                     group.written[at] = true;
@@ -224,7 +236,8 @@ static void run_groups(struct rig *rig, uint8_t dtype)
         for (size_t b = 0; b < bytes; b += vtrn_dtypes[dtype].size_bytes) {
             float got = vtrn_to_f32((enum vtrn_dtype)dtype, now + b), want = vtrn_to_f32((enum vtrn_dtype)dtype, image + b);
             if (got != want && !(isnan(got) && isnan(want)))
-                fail_msg("round %d element %zu: %g, should be %g", round, b / vtrn_dtypes[dtype].size_bytes, (double)got, (double)want);
+                fail_msg("round %d element %zu: %g, should be %g", round, b / vtrn_dtypes[dtype].size_bytes, (double)got,
+                         (double)want);
         }
         free(now);
         free(image);
@@ -274,7 +287,8 @@ static float scaled(struct model *model, const struct vtrn_ap *data, const struc
 
 static struct vtrn_ap scales_of(struct model *model, int64_t k, int64_t columns)
 {
-    struct vtrn_ap ap = model_source(model, VTRN_SBUF, rig_below(2) ? VTRN_DT_F8E8M0 : VTRN_DT_U8, (k - 1) / 32 * 32 + 4 + rig_below(2) * 4, columns);
+    struct vtrn_ap ap = model_source(model, VTRN_SBUF, rig_below(2) ? VTRN_DT_F8E8M0 : VTRN_DT_U8,
+                                     (k - 1) / 32 * 32 + 4 + rig_below(2) * 4, columns);
     struct model_tensor *tensor = &model->tensor[model->tensors - 1];
     for (size_t b = 0; b < tensor->bytes; b++) tensor->before[b] = (uint8_t)(rig_below(200) ? 117 + rig_below(20) : rig_below(256));
     memcpy(tensor->after, tensor->before, tensor->bytes);
@@ -287,7 +301,11 @@ static void test_mx(void **state)
     static const uint8_t packed[] = { VTRN_DT_F8E5M2X4, VTRN_DT_F8E4M3FNX4, VTRN_DT_F4E2M1FNX4 };
     for (int round = 0; round < 40; round++) {
         struct model model;
-        struct job job = { .k = 32 * (1 + rig_below(4)), .m = 2 * (1 + rig_below(12)), .n = 1 + rig_below(150), .halves = 1, .accumulate = (int)rig_below(3) - 1 };
+        struct job job = { .k = 32 * (1 + rig_below(4)),
+                           .m = 2 * (1 + rig_below(12)),
+                           .n = 1 + rig_below(150),
+                           .halves = 1,
+                           .accumulate = (int)rig_below(3) - 1 };
         if (round == 0) job.n = 700; /* over a bank */
         model_begin(&model, *state, VTRN_OP_nc_matmul_mx, VTRN_ENGINE_TENSOR);
         job.s = model_source(&model, VTRN_SBUF, MODEL_PICK(packed), job.k, job.m);
@@ -392,7 +410,8 @@ static void test_transpose_needs_identity(void **state)
 {
     struct model model;
     model_begin(&model, *state, VTRN_OP_nc_matmul, VTRN_ENGINE_TENSOR);
-    struct vtrn_ap data = model_source(&model, VTRN_SBUF, VTRN_DT_BF16, 16, 16), moving = model_source(&model, VTRN_SBUF, VTRN_DT_BF16, 16, 16);
+    struct vtrn_ap data = model_source(&model, VTRN_SBUF, VTRN_DT_BF16, 16, 16),
+                   moving = model_source(&model, VTRN_SBUF, VTRN_DT_BF16, 16, 16);
     struct vtrn_ap dst = model_target(&model, VTRN_PSUM, VTRN_DT_BF16, 16, 16, NULL);
     rig_set_ap(RIG_ARG(&model.inst, nc_matmul, stationary), data);
     rig_set_ap(RIG_ARG(&model.inst, nc_matmul, moving), moving);

@@ -6,11 +6,11 @@
 
 enum { ROUNDS = 200 };
 
-static const uint8_t plain[] = { VTRN_DT_F32, VTRN_DT_F32, VTRN_DT_BF16, VTRN_DT_BF16, VTRN_DT_F16, VTRN_DT_F8E4M3FN, VTRN_DT_I32,
-                                 VTRN_DT_I16, VTRN_DT_U8 };
+static const uint8_t plain[] = { VTRN_DT_F32,      VTRN_DT_F32, VTRN_DT_BF16, VTRN_DT_BF16, VTRN_DT_F16,
+                                 VTRN_DT_F8E4M3FN, VTRN_DT_I32, VTRN_DT_I16,  VTRN_DT_U8 };
 static const uint8_t narrow[] = { VTRN_DT_F32, VTRN_DT_BF16, VTRN_DT_F16, VTRN_DT_F8E5M2, VTRN_DT_I16, VTRN_DT_U8 };
-static const uint8_t arith[] = { VTRN_ALU_ADD, VTRN_ALU_SUBTRACT, VTRN_ALU_MULTIPLY, VTRN_ALU_MAXIMUM, VTRN_ALU_MINIMUM,
-                                 VTRN_ALU_GREATER, VTRN_ALU_LOGICAL_AND };
+static const uint8_t arith[] = { VTRN_ALU_ADD,     VTRN_ALU_SUBTRACT, VTRN_ALU_MULTIPLY,   VTRN_ALU_MAXIMUM,
+                                 VTRN_ALU_MINIMUM, VTRN_ALU_GREATER,  VTRN_ALU_LOGICAL_AND };
 
 static float vec_lane[128];
 
@@ -64,8 +64,9 @@ static struct vtrn_ap source_of(struct model *model, uint8_t dtype, int64_t part
 
 static void test_tensor_reduce(void **state)
 {
-    static const uint8_t ops[] = { VTRN_ALU_ADD, VTRN_ALU_ADD, VTRN_ALU_SUBTRACT, VTRN_ALU_MULTIPLY, VTRN_ALU_MAXIMUM, VTRN_ALU_MINIMUM,
-                                   VTRN_ALU_LOGICAL_AND, VTRN_ALU_LOGICAL_OR, VTRN_ALU_LOGICAL_XOR, VTRN_ALU_ABS_MAX, VTRN_ALU_ABS_MIN };
+    static const uint8_t ops[] = { VTRN_ALU_ADD,         VTRN_ALU_ADD,     VTRN_ALU_SUBTRACT,    VTRN_ALU_MULTIPLY,
+                                   VTRN_ALU_MAXIMUM,     VTRN_ALU_MINIMUM, VTRN_ALU_LOGICAL_AND, VTRN_ALU_LOGICAL_OR,
+                                   VTRN_ALU_LOGICAL_XOR, VTRN_ALU_ABS_MAX, VTRN_ALU_ABS_MIN };
     static const int64_t sizes[] = { 1, 1, 2, 3, 5, 8, 16, 40, 127, 128, 130, 300 };
     for (int round = 0; round < 2 * ROUNDS; round++) {
         struct model model;
@@ -91,7 +92,8 @@ static void test_tensor_reduce(void **state)
         for (int64_t p = 0; p < parts; p++)
             for (int64_t j = 0; j < kept; j++) {
                 float acc = op == VTRN_ALU_SUBTRACT ? model_get(&model, &data, p, j * run) : identity(op);
-                for (int64_t i = op == VTRN_ALU_SUBTRACT; i < run; i++) acc = model_alu(op, acc, model_get(&model, &data, p, j * run + i));
+                for (int64_t i = op == VTRN_ALU_SUBTRACT; i < run; i++)
+                    acc = model_alu(op, acc, model_get(&model, &data, p, j * run + i));
                 model_put(&model, &dst, p, j, negate ? -acc : acc);
             }
         model_end(&model);
@@ -181,7 +183,8 @@ static void test_tensor_scalar_reduce(void **state)
         struct vtrn_ap data = model_source(&model, model_space(elems), MODEL_PICK(plain), parts, elems);
         struct vtrn_ap dst = model_target(&model, model_space(elems), MODEL_PICK(plain), parts, elems, &data);
         struct vtrn_value *scalar = RIG_ARG(&model.inst, tensor_scalar_reduce, operand0);
-        struct vtrn_value *init = RIG_ARG(&model.inst, tensor_scalar_reduce, reduce_init), *res = RIG_ARG(&model.inst, tensor_scalar_reduce, reduce_res);
+        struct vtrn_value *init = RIG_ARG(&model.inst, tensor_scalar_reduce, reduce_init),
+                          *res = RIG_ARG(&model.inst, tensor_scalar_reduce, reduce_res);
         model_scalar(&model, scalar, parts, false);
         if (cmd == VTRN_REDUCE_CMD_LOAD_REDUCE) model_scalar(&model, init, parts, false);
         if (rig_below(4)) rig_set_ap(res, model_target(&model, VTRN_SBUF, VTRN_DT_F32, parts, 1, NULL));
@@ -218,7 +221,8 @@ static void test_cumulative(void **state)
         model_shape(&parts, &elems, 600);
         struct vtrn_ap src = model_source(&model, model_space(elems), MODEL_PICK(narrow), parts, elems);
         struct vtrn_ap dst = model_target(&model, model_space(elems), MODEL_PICK(narrow), parts, elems, &src);
-        struct vtrn_value *scalar = RIG_ARG(&model.inst, tensor_scalar_cumulative, imm0), *init = RIG_ARG(&model.inst, tensor_scalar_cumulative, imm1);
+        struct vtrn_value *scalar = RIG_ARG(&model.inst, tensor_scalar_cumulative, imm0),
+                          *init = RIG_ARG(&model.inst, tensor_scalar_cumulative, imm1);
         model_scalar(&model, scalar, parts, false);
         if (cmd == VTRN_REDUCE_CMD_LOAD_REDUCE) model_scalar(&model, init, parts, false);
         rig_set_ap(RIG_ARG(&model.inst, tensor_scalar_cumulative, src), src);

@@ -85,7 +85,8 @@ static void test_max8_nan(void **state)
     rig_append(rig, 0, &inst);
     rig_run_ok(rig, 0);
     got = rig_image(rig, 0, dst);
-    assert_true(isnan(got[0]) && isnan(got[1]) && isnan(got[2]) && got[3] == 19 && got[4] == 18 && got[5] == 16 && got[6] == 15 && got[7] == 14);
+    assert_true(isnan(got[0]) && isnan(got[1]) && isnan(got[2]) && got[3] == 19 && got[4] == 18 && got[5] == 16 && got[6] == 15 &&
+                got[7] == 14);
     free(got);
 }
 
@@ -104,7 +105,8 @@ static struct vtrn_ap sought(struct model *model, const struct vtrn_ap *data, in
 
             if (j > 0 && rig_below(3) == 0) from = image + (p * 8 + rig_below(j)) * (int64_t)size;
             memcpy(image + (p * 8 + j) * (int64_t)size, from, size);
-            if (rig_below(6) == 0) vtrn_from_f32((enum vtrn_dtype)data->dtype, 77.0f + (float)rig_below(2), image + (p * 8 + j) * (int64_t)size);
+            if (rig_below(6) == 0)
+                vtrn_from_f32((enum vtrn_dtype)data->dtype, 77.0f + (float)rig_below(2), image + (p * 8 + j) * (int64_t)size);
         }
     rig_write(model->rig, 0, tensor, image);
     free(image);
@@ -154,7 +156,10 @@ static void test_match_replace8(void **state)
         model_begin(&model, *state, VTRN_OP_nc_match_replace8, VTRN_ENGINE_VECTOR);
         shape(&parts, &elems);
         struct vtrn_ap data = searched(&model, MODEL_PICK(floats), parts, elems), vals = sought(&model, &data, parts);
-        struct vtrn_ap dst = rig_below(2) ? data : model_target(&model, VTRN_SBUF, rig_below(2) ? data.dtype : MODEL_PICK(floats), parts, elems, NULL), index;
+        struct vtrn_ap dst = rig_below(2) ? data
+                                          : model_target(&model, VTRN_SBUF, rig_below(2) ? data.dtype : MODEL_PICK(floats), parts,
+                                                         elems, NULL),
+                       index;
         float imm = rig_below(2) ? -9.5f : 2.0f; /* may be a value of the data */
         rig_set_ap(RIG_ARG(&model.inst, nc_match_replace8, data), data);
         rig_set_ap(RIG_ARG(&model.inst, nc_match_replace8, vals), vals);
@@ -215,7 +220,8 @@ static void expect_near(struct rig *rig, uint32_t dst, int64_t parts, int64_t co
     float *got = rig_image(rig, 0, dst);
 
     for (int64_t i = 0; i < parts * count; i++)
-        if (!(fabs(got[i] - want[i]) <= 2e-5 * (1 + fabs(want[i])))) fail_msg("partition %d number %d: %g, should be %g", (int)(i / count), (int)(i % count), (double)got[i], want[i]);
+        if (!(fabs(got[i] - want[i]) <= 2e-5 * (1 + fabs(want[i]))))
+            fail_msg("partition %d number %d: %g, should be %g", (int)(i / count), (int)(i % count), (double)got[i], want[i]);
     free(got);
 }
 
@@ -238,7 +244,8 @@ static void test_bn(void **state)
     struct rig *rig = *state;
     for (int round = 0; round < 25; round++) {
         int64_t parts = 1 + rig_below(128), tiles = 1 + rig_below(3), n = 1 + rig_below(round % 2 ? 512 : 20);
-        uint32_t stats = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_F32, parts, 6 * tiles), result = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_F32, parts, 2);
+        uint32_t stats = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_F32, parts, 6 * tiles),
+                 result = rig_tensor2(rig, 0, VTRN_SBUF, VTRN_DT_F32, parts, 2);
         double *want = malloc((size_t)(parts * 6 * tiles) * sizeof *want), *whole = calloc((size_t)(parts * 2), sizeof *whole);
         float **row = malloc((size_t)tiles * sizeof *row);
         struct vtrn_inst inst;
@@ -288,14 +295,18 @@ static void quantize(struct rig *rig, bool v03, int round)
     model_begin(&model, rig, VTRN_OP_quantize_mx, VTRN_ENGINE_VECTOR);
     struct vtrn_ap src = model_source(&model, VTRN_SBUF, rig_below(2) ? VTRN_DT_BF16 : VTRN_DT_F16, parts, 4 * columns);
     struct vtrn_ap dst = model_target(&model, VTRN_SBUF, e5m2 ? VTRN_DT_F8E5M2X4 : VTRN_DT_F8E4M3FNX4, parts, columns, NULL);
-    struct vtrn_ap scale = model_target(&model, VTRN_SBUF, rig_below(2) ? VTRN_DT_U8 : VTRN_DT_F8E8M0, (parts - 1) / 32 * 32 + 4 + 8 * rig_below(2), columns, NULL);
+    struct vtrn_ap scale = model_target(&model, VTRN_SBUF, rig_below(2) ? VTRN_DT_U8 : VTRN_DT_F8E8M0,
+                                        (parts - 1) / 32 * 32 + 4 + 8 * rig_below(2), columns, NULL);
     for (int t = 0; t < model.tensors; t++) /* blocks of zeros, blocks of tiny and of huge values */
         if (model.tensor[t].id == src.tensor) {
             for (int64_t p = 0; p < parts; p++)
                 for (int64_t i = 0; i < 4 * columns; i++) {
                     int64_t block = p / 8 * 1000 + i / 4;
                     float x = model_get(&model, &src, p, i) * (float)(1 + i % 3);
-                    x = block % 5 == 0 ? 0 : block % 5 == 1 ? x * 0x1p-14f : block % 5 == 2 && src.dtype == VTRN_DT_BF16 ? x * 0x1p-120f : x;
+                    x = block % 5 == 0                                ? 0
+                        : block % 5 == 1                              ? x * 0x1p-14f
+                        : block % 5 == 2 && src.dtype == VTRN_DT_BF16 ? x * 0x1p-120f
+                                                                      : x;
                     model_put(&model, &src, p, i, x);
                 }
             memcpy(model.tensor[t].before, model.tensor[t].after, model.tensor[t].bytes);

@@ -68,7 +68,9 @@ static void append(struct rig *rig, int core, struct vtrn_inst *inst)
 
 static uint32_t tensor(struct rig *rig, int core, int space, int64_t rows, int64_t columns)
 {
-    struct vtrn_tensor proto = { .space = (uint8_t)space, .dtype = VTRN_DT_F32, .rank = 2, .core = (uint8_t)core, .dim = { rows, columns } };
+    struct vtrn_tensor proto = {
+        .space = (uint8_t)space, .dtype = VTRN_DT_F32, .rank = 2, .core = (uint8_t)core, .dim = { rows, columns }
+    };
     struct vtrn_error err = { 0 };
     uint32_t index;
     if (vtrn_prog_tensor(rig->prog, &proto, &index, &err) != VTRN_OK) fail_msg("%s", err.text);
@@ -309,7 +311,8 @@ static void test_mismatch(void **state)
     vtrn_inst_init(&inst, VTRN_OP_sendrecv);
     *ARG(&inst, sendrecv, src) = whole(&rig, a);
     *ARG(&inst, sendrecv, dst) = whole(&rig, b);
-    ARG(&inst, sendrecv, send_to_rank)->kind = ARG(&inst, sendrecv, recv_from_rank)->kind = ARG(&inst, sendrecv, pipe_id)->kind = VTRN_V_INT;
+    ARG(&inst, sendrecv, send_to_rank)->kind = ARG(&inst, sendrecv, recv_from_rank)->kind = ARG(&inst, sendrecv, pipe_id)->kind =
+        VTRN_V_INT;
     append(&rig, 1, &inst);
     start(&rig, 1, false);
     run_fails(&rig, 3, VTRN_FAULT, "both must name the same rendezvous");
@@ -352,14 +355,10 @@ static void test_progress_and_interrupt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_core),
-        cmocka_unit_test(test_open_list),
-        cmocka_unit_test(test_fault_in_words),
-        cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_deadlock_in_words),
-        cmocka_unit_test(test_blocked_then_met),
-        cmocka_unit_test(test_mismatch),
-        cmocka_unit_test(test_progress_and_interrupt),
+        cmocka_unit_test(test_one_core),          cmocka_unit_test(test_open_list),
+        cmocka_unit_test(test_fault_in_words),    cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_deadlock_in_words), cmocka_unit_test(test_blocked_then_met),
+        cmocka_unit_test(test_mismatch),          cmocka_unit_test(test_progress_and_interrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,8 @@ static void expect_all(struct rig *rig, uint32_t tensor, float value)
 {
     float *image = rig_image(rig, 0, tensor);
     for (int64_t i = 0; i < rig_elems(rig, tensor); i++)
-        if (image[i] != value && !(isnan(image[i]) && isnan(value))) fail_msg("element %d: %g, should be %g", (int)i, (double)image[i], (double)value);
+        if (image[i] != value && !(isnan(image[i]) && isnan(value)))
+            fail_msg("element %d: %g, should be %g", (int)i, (double)image[i], (double)value);
     free(image);
 }
 static size_t host_bytes(const struct rig *rig)
@@ -162,7 +163,8 @@ static void test_release_keeps_results_right(void **state)
 /* for 5 turns: psum = tile declared in the body; psum (+)= ones @ ones, twice; total += psum. Each turn begins anew. */
 static void loop_of_products(struct rig *rig, bool release, int64_t turns)
 {
-    uint32_t ones = tile(rig, VTRN_SBUF, 4, 4), total = tile(rig, VTRN_SBUF, 4, 4), out = rig_tensor2(rig, 0, VTRN_HBM, VTRN_DT_F32, 4, 4);
+    uint32_t ones = tile(rig, VTRN_SBUF, 4, 4), total = tile(rig, VTRN_SBUF, 4, 4),
+             out = rig_tensor2(rig, 0, VTRN_HBM, VTRN_DT_F32, 4, 4);
     struct vtrn_inst inst;
     add_memset(rig, ones, 1);
     add_memset(rig, total, 0);

@@ -61,18 +61,22 @@ static void test_poison(void **state)
 {
     static const struct {
         uint8_t dtype, byte;
-    } cases[] = { { VTRN_DT_F32, 0xff }, { VTRN_DT_BF16, 0xff }, { VTRN_DT_F8E4M3FNX4, 0xff }, { VTRN_DT_I32, 0x7f }, { VTRN_DT_U8, 0x7f } };
+    } cases[] = {
+        { VTRN_DT_F32, 0xff }, { VTRN_DT_BF16, 0xff }, { VTRN_DT_F8E4M3FNX4, 0xff }, { VTRN_DT_I32, 0x7f }, { VTRN_DT_U8, 0x7f }
+    };
     struct rig rig = rig_create(1);
     (void)state;
     for (int c = 0; c < 5; c++)
         for (int space = VTRN_SBUF; space <= VTRN_HBM; space++) {
-            uint32_t tensor = declare(&rig, (struct vtrn_tensor){ .space = (uint8_t)space, .dtype = cases[c].dtype, .dim = { 100, 33 } });
+            uint32_t tensor =
+                declare(&rig, (struct vtrn_tensor){ .space = (uint8_t)space, .dtype = cases[c].dtype, .dim = { 100, 33 } });
             struct vtrn_store *store = store_of(&rig, 0, tensor);
             assert_true(store->fresh);
             vtrn_store_settle(store);
             assert_false(store->fresh);
             for (int p = 0; p < (store->partitions ? store->partitions : 1); p++)
-                for (size_t b = 0; b < store->row_bytes; b++) assert_int_equal(store->base[(size_t)p * store->pitch + b], cases[c].byte);
+                for (size_t b = 0; b < store->row_bytes; b++)
+                    assert_int_equal(store->base[(size_t)p * store->pitch + b], cases[c].byte);
             vtrn_mem_release(rig.mem, 0, tensor);
         }
     rig_destroy(&rig);
@@ -90,7 +94,8 @@ static void test_poison_by_access(void **state)
         struct vtrn_store *store = store_of(&rig, 0, tensor);
         uint8_t *model = malloc((size_t)columns); /* of every row: 0x11 written, 0x7f not */
         memset(model, 0x7f, (size_t)columns);
-        for (int p = 0; p < rows; p++) memset(store->base + (size_t)p * store->pitch, 0xee, store->row_bytes); /* what a pool leaves */
+        for (int p = 0; p < rows; p++)
+            memset(store->base + (size_t)p * store->pitch, 0xee, store->row_bytes); /* what a pool leaves */
         for (int step = 0; step < 6; step++) {
             size_t low = (size_t)below(columns), high = low + 1 + (size_t)below(columns - (int64_t)low);
             bool overwrites = below(2);
@@ -121,14 +126,16 @@ static void test_rows(void **state)
     (void)state;
     for (int c = 0; c < 11; c++)
         for (int dtype = 0; dtype < 2; dtype++) {
-            uint32_t tensor = declare(&rig, (struct vtrn_tensor){ .space = VTRN_SBUF, .dtype = dtype ? VTRN_DT_F32 : VTRN_DT_BF16, .dim = { 128, columns[c] } });
+            uint32_t tensor =
+                declare(&rig, (struct vtrn_tensor){
+                                  .space = VTRN_SBUF, .dtype = dtype ? VTRN_DT_F32 : VTRN_DT_BF16, .dim = { 128, columns[c] } });
             struct vtrn_store *store = store_of(&rig, 0, tensor);
             assert_int_equal(store->partitions, 128);
             assert_true(store->pitch >= store->row_bytes);
             assert_int_equal((uintptr_t)store->base % 64, 0);
-            if (columns[c] == 1) assert_int_equal(store->pitch, store->row_bytes); /* a column is one vector */
+            if (columns[c] == 1) assert_int_equal(store->pitch, store->row_bytes);  /* a column is one vector */
             if (store->row_bytes > 256) assert_int_equal(store->pitch / 64 % 2, 1); /* an odd number of lines */
-            memset(store->base, 0, 128 * store->pitch); /* all of it is there */
+            memset(store->base, 0, 128 * store->pitch);                             /* all of it is there */
             vtrn_mem_release(rig.mem, 0, tensor);
         }
     rig_destroy(&rig);
@@ -154,7 +161,9 @@ static void test_pool(void **state)
             tensor[k] = UINT32_MAX;
             continue;
         }
-        tensor[k] = declare(&rig, (struct vtrn_tensor){ .space = below(3) ? VTRN_SBUF : VTRN_PSUM, .dtype = VTRN_DT_U8, .dim = { 1 + below(128), 1 + below(below(5) ? 600 : 16000) } });
+        tensor[k] = declare(&rig, (struct vtrn_tensor){ .space = below(3) ? VTRN_SBUF : VTRN_PSUM,
+                                                        .dtype = VTRN_DT_U8,
+                                                        .dim = { 1 + below(128), 1 + below(below(5) ? 600 : 16000) } });
         struct vtrn_store *store = store_of(&rig, 0, tensor[k]);
         mark[k] = (uint8_t)draw();
         for (size_t p = 0; p < (size_t)store->partitions; p++) memset(store->base + p * store->pitch, mark[k], store->row_bytes);
@@ -180,8 +189,12 @@ static void test_addresses_alias(void **state)
     struct rig rig = rig_create(2);
     (void)state;
     for (int space = VTRN_SBUF; space <= VTRN_PSUM; space++) {
-        struct vtrn_tensor wide = { .space = (uint8_t)space, .dtype = VTRN_DT_F32, .dim = { 128, 100 }, .has_address = 1, .addr_byte = 64 };
-        struct vtrn_tensor part = { .space = (uint8_t)space, .dtype = VTRN_DT_U8, .dim = { 10, 8 }, .has_address = 1, .addr_partition = 32, .addr_byte = 72 };
+        struct vtrn_tensor wide = {
+            .space = (uint8_t)space, .dtype = VTRN_DT_F32, .dim = { 128, 100 }, .has_address = 1, .addr_byte = 64
+        };
+        struct vtrn_tensor part = {
+            .space = (uint8_t)space, .dtype = VTRN_DT_U8, .dim = { 10, 8 }, .has_address = 1, .addr_partition = 32, .addr_byte = 72
+        };
         struct vtrn_store *a = store_of(&rig, 0, declare(&rig, wide)), *b = store_of(&rig, 0, declare(&rig, part));
         wide.core = 1;
         struct vtrn_store *other = store_of(&rig, 1, declare(&rig, wide));
@@ -247,8 +260,11 @@ static void test_bind_and_take(void **state)
     void *got;
     size_t size, before, now, peak;
     (void)state;
-    uint32_t in = declare(&rig, (struct vtrn_tensor){ .space = VTRN_HBM, .dtype = VTRN_DT_F32, .role = VTRN_ROLE_INPUT, .dim = { 3, 4 } });
-    uint32_t out = declare(&rig, (struct vtrn_tensor){ .space = VTRN_HBM, .dtype = VTRN_DT_F32, .role = VTRN_ROLE_OUTPUT, .dim = { 1000, 1000 } });
+    uint32_t in =
+        declare(&rig, (struct vtrn_tensor){ .space = VTRN_HBM, .dtype = VTRN_DT_F32, .role = VTRN_ROLE_INPUT, .dim = { 3, 4 } });
+    uint32_t out =
+        declare(&rig,
+                (struct vtrn_tensor){ .space = VTRN_HBM, .dtype = VTRN_DT_F32, .role = VTRN_ROLE_OUTPUT, .dim = { 1000, 1000 } });
     uint32_t chip = declare(&rig, (struct vtrn_tensor){ .space = VTRN_SBUF, .dtype = VTRN_DT_F32, .dim = { 3, 4 } });
     assert_null(vtrn_mem_store(rig.mem, rig.prog, 0, in, &err));
     assert_int_equal(err.status, VTRN_INVALID);
@@ -260,7 +276,7 @@ static void test_bind_and_take(void **state)
     assert_int_equal(vtrn_mem_bind(rig.mem, rig.prog, in, bytes, 48, &err), VTRN_OK);
     assert_ptr_equal(store_of(&rig, 0, in)->base, bytes);
     assert_int_equal(vtrn_mem_take(rig.mem, rig.prog, 0, in, &got, &size, &err), VTRN_INVALID); /* not ours */
-    assert_int_equal(vtrn_mem_bind(rig.mem, rig.prog, in, other, 48, &err), VTRN_OK);            /* again */
+    assert_int_equal(vtrn_mem_bind(rig.mem, rig.prog, in, other, 48, &err), VTRN_OK);           /* again */
     assert_ptr_equal(store_of(&rig, 0, in)->base, other);
     assert_int_equal(vtrn_mem_hbm(rig.mem, rig.prog, 0, out, &got, &size, &err), VTRN_OK);
     assert_int_equal(size, 4000000);
@@ -279,7 +295,9 @@ static void test_constants_are_copied(void **state)
     struct rig rig = rig_create(1);
     const float data[4] = { 1, 2, 3, 4 };
     (void)state;
-    uint32_t tensor = declare(&rig, (struct vtrn_tensor){ .space = VTRN_HBM, .dtype = VTRN_DT_F32, .role = VTRN_ROLE_CONST, .dim = { 2, 2 }, .data = data });
+    uint32_t tensor =
+        declare(&rig, (struct vtrn_tensor){
+                          .space = VTRN_HBM, .dtype = VTRN_DT_F32, .role = VTRN_ROLE_CONST, .dim = { 2, 2 }, .data = data });
     struct vtrn_store *store = store_of(&rig, 0, tensor);
     assert_memory_equal(store->base, data, sizeof data);
     memset(store->base, 0, sizeof data); /* a program that writes its constant does not change the program */
@@ -292,7 +310,9 @@ static void test_cores(void **state)
     struct rig rig = rig_create(2);
     struct vtrn_error err = { 0 };
     (void)state;
-    uint32_t shared = declare(&rig, (struct vtrn_tensor){ .space = VTRN_HBM_SHARED, .dtype = VTRN_DT_F32, .core = VTRN_CORES_MAX, .dim = { 64, 64 } });
+    uint32_t shared =
+        declare(&rig,
+                (struct vtrn_tensor){ .space = VTRN_HBM_SHARED, .dtype = VTRN_DT_F32, .core = VTRN_CORES_MAX, .dim = { 64, 64 } });
     uint32_t own = declare(&rig, (struct vtrn_tensor){ .space = VTRN_SBUF, .dtype = VTRN_DT_F32, .core = 1, .dim = { 64, 64 } });
     assert_ptr_equal(store_of(&rig, 0, shared), store_of(&rig, 1, shared));
     assert_false(store_of(&rig, 0, shared)->fresh); /* two threads may come first */
@@ -310,15 +330,9 @@ static void test_cores(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_poison),
-        cmocka_unit_test(test_poison_by_access),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_addresses_alias),
-        cmocka_unit_test(test_written),
-        cmocka_unit_test(test_bind_and_take),
-        cmocka_unit_test(test_constants_are_copied),
-        cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_poison),        cmocka_unit_test(test_poison_by_access),     cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_pool),          cmocka_unit_test(test_addresses_alias),      cmocka_unit_test(test_written),
+        cmocka_unit_test(test_bind_and_take), cmocka_unit_test(test_constants_are_copied), cmocka_unit_test(test_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
