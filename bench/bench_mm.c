@@ -55,11 +55,10 @@ static void report(struct bench *b, const char *name, double value, const char *
     fflush(stdout);
     b->failed += !ok;
     if (b->json == NULL) return;
-    fprintf(b->json, "%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"goal\": ", b->rows++ ? "," : "", name, value, unit);
-    if (goal != 0)
-        fprintf(b->json, "%g", goal);
-    else
-        fprintf(b->json, "null");
+    fprintf(b->json, "%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"goal\": ", b->rows++ ? "," : "", name, value,
+            unit);
+    if (goal != 0) fprintf(b->json, "%g", goal);
+    else fprintf(b->json, "null");
     fprintf(b->json, ", \"ok\": %s}", ok ? "true" : "false");
 }
 static bool selected(const struct bench *b, const char *name)
@@ -112,7 +111,7 @@ struct best {
 };
 static struct best measure(struct run *r, int samples)
 {
-    struct best best = {INFINITY, 0, 0};
+    struct best best = { INFINITY, 0, 0 };
     int calls = (int)(SAMPLE_NS / time_calls(r, 1)) + 1;
     for (int i = 0; i < samples; i++) {
         best.fma_rate = fmax(best.fma_rate, vtrn_bench_fma_rate(r->b->kern->level));
@@ -127,13 +126,31 @@ static void bench_mm(struct bench *b, const struct mm_case *c)
 {
     if (!selected(b, c->name)) return;
     bool mx = vtrn_dtypes[c->s_dtype].lanes == 4;
-    struct run r = {.b = b, .is_mx = mx, .cold = c->cold};
-    r.mm = (struct vtrn_mm){.k = c->k, .m = c->m, .n = c->n, .s = b->sbuf, .s_pitch = SBUF_PITCH, .x_pitch = SBUF_PITCH,
-                            .d_pitch = PSUM_PITCH, .s_dtype = c->s_dtype, .x_dtype = c->x_dtype, .acc = true,
-                            .scratch = b->scratch};
-    r.mx = (struct vtrn_mm_mx){.k = c->k, .m = c->m, .n = c->n, .s = b->sbuf, .s_pitch = SBUF_PITCH, .x_pitch = SBUF_PITCH,
-                               .s_scale = b->scales, .x_scale = b->scales, .d_pitch = PSUM_PITCH, .s_dtype = c->s_dtype,
-                               .x_dtype = c->x_dtype, .acc = true, .scratch = b->scratch};
+    struct run r = { .b = b, .is_mx = mx, .cold = c->cold };
+    r.mm = (struct vtrn_mm){ .k = c->k,
+                             .m = c->m,
+                             .n = c->n,
+                             .s = b->sbuf,
+                             .s_pitch = SBUF_PITCH,
+                             .x_pitch = SBUF_PITCH,
+                             .d_pitch = PSUM_PITCH,
+                             .s_dtype = c->s_dtype,
+                             .x_dtype = c->x_dtype,
+                             .acc = true,
+                             .scratch = b->scratch };
+    r.mx = (struct vtrn_mm_mx){ .k = c->k,
+                                .m = c->m,
+                                .n = c->n,
+                                .s = b->sbuf,
+                                .s_pitch = SBUF_PITCH,
+                                .x_pitch = SBUF_PITCH,
+                                .s_scale = b->scales,
+                                .x_scale = b->scales,
+                                .d_pitch = PSUM_PITCH,
+                                .s_dtype = c->s_dtype,
+                                .x_dtype = c->x_dtype,
+                                .acc = true,
+                                .scratch = b->scratch };
     struct best best = measure(&r, b->samples);
     double flop = 2.0 * c->k * c->m * c->n * (mx ? 4 : 1);
     char name[128];
@@ -141,7 +158,8 @@ static void bench_mm(struct bench *b, const struct mm_case *c)
     report(b, name, best.call_ns / 1000, "us", 0, false);
     if (c->peak == PEAK_NONE) return;
     double peak = c->peak == PEAK_PAIRS ? best.pairs_rate : best.fma_rate;
-    snprintf(name, sizeof name, "%s: part of %s peak", c->name, c->peak == PEAK_PAIRS ? vtrn_bench_pairs_name(b->kern->level) : "fma");
+    snprintf(name, sizeof name, "%s: part of %s peak", c->name,
+             c->peak == PEAK_PAIRS ? vtrn_bench_pairs_name(b->kern->level) : "fma");
     report(b, name, flop / best.call_ns / peak, "ratio", c->goal, true);
 }
 
@@ -154,8 +172,7 @@ static void bench_transpose(struct bench *b, int size_index, double goal_us)
     for (int i = 0; i < 4 * b->samples; i++) {
         enum { CALLS = 100 };
         double start = now_ns();
-        for (int n = 0; n < CALLS; n++)
-            b->kern->transpose[size_index](b->sbuf + 65536, SBUF_PITCH, b->sbuf, SBUF_PITCH, 128, 128);
+        for (int n = 0; n < CALLS; n++) b->kern->transpose[size_index](b->sbuf + 65536, SBUF_PITCH, b->sbuf, SBUF_PITCH, 128, 128);
         best = fmin(best, (now_ns() - start) / CALLS);
     }
     report(b, name, best / 1000, "us", goal_us, false);
@@ -171,9 +188,8 @@ static void fill(struct bench *b, enum vtrn_dtype dtype)
         state = state * 1664525 + 1013904223;
         float value = (float)((int)(state >> 8) - (1 << 23)) / (1 << 22);
         if (vtrn_dtypes[dtype].lanes == 4)
-            memcpy(pool + i, &(uint32_t){state & UINT32_C(0xb7b7b7b7)}, (size_t)size); /* below inf in every MX dtype */
-        else
-            vtrn_from_f32(dtype, value, pool + i);
+            memcpy(pool + i, &(uint32_t){ state & UINT32_C(0xb7b7b7b7) }, (size_t)size); /* below inf in every MX dtype */
+        else vtrn_from_f32(dtype, value, pool + i);
     }
     for (size_t at = 0; at < (size_t)PARTITIONS * SBUF_PITCH; at += sizeof pool) {
         size_t left = (size_t)PARTITIONS * SBUF_PITCH - at;
@@ -185,38 +201,38 @@ static void fill(struct bench *b, enum vtrn_dtype dtype)
 
 static const struct mm_case cases[] = {
 #define DT(name) VTRN_DT_##name
-    {"bf16 128x128x512 warm", DT(BF16), DT(BF16), 128, 128, 512, false, PEAK_PAIRS, 0.95},
-    {"bf16 128x128x512 cold", DT(BF16), DT(BF16), 128, 128, 512, true, PEAK_PAIRS, 0.85},
-    {"f8e4 128x128x512 warm", DT(F8E4M3), DT(F8E4M3), 128, 128, 512, false, PEAK_PAIRS, 0.85},
-    {"f8e5 128x128x512 warm", DT(F8E5M2), DT(F8E5M2), 128, 128, 512, false, PEAK_PAIRS, 0.85},
-    {"f8e4 128x128x512 cold", DT(F8E4M3), DT(F8E4M3), 128, 128, 512, true, PEAK_PAIRS, 0.85},
-    {"f32 128x128x512 warm", DT(F32), DT(F32), 128, 128, 512, false, PEAK_FMA, 0.95},
-    {"f32 128x128x512 cold", DT(F32), DT(F32), 128, 128, 512, true, PEAK_FMA, 0.85},
-    {"f16 128x128x512 warm", DT(F16), DT(F16), 128, 128, 512, false, PEAK_FMA, 0.95},
-    {"f16 128x128x512 cold", DT(F16), DT(F16), 128, 128, 512, true, PEAK_FMA, 0.85},
-    {"tf32 128x128x512 warm", DT(TF32), DT(TF32), 128, 128, 512, false, PEAK_FMA, 0.90},
-    {"f32 x bf16 128x128x512 warm", DT(F32), DT(BF16), 128, 128, 512, false, PEAK_FMA, 0.95},
-    {"mx f8e4fn 128x128x512 warm", DT(F8E4M3FNX4), DT(F8E4M3FNX4), 128, 128, 512, false, PEAK_FMA, 0.50},
-    {"mx f8e5 128x128x512 warm", DT(F8E5M2X4), DT(F8E5M2X4), 128, 128, 512, false, PEAK_FMA, 0.50},
-    {"mx f4 128x128x512 warm", DT(F4E2M1FNX4), DT(F4E2M1FNX4), 128, 128, 512, false, PEAK_FMA, 0.50},
-    {"bf16 128x64x512 warm", DT(BF16), DT(BF16), 128, 64, 512, false, PEAK_PAIRS, 0},
-    {"bf16 64x128x512 warm", DT(BF16), DT(BF16), 64, 128, 512, false, PEAK_PAIRS, 0},
-    {"bf16 128x32x512 warm", DT(BF16), DT(BF16), 128, 32, 512, false, PEAK_PAIRS, 0},
-    {"bf16 128x16x512 warm", DT(BF16), DT(BF16), 128, 16, 512, false, PEAK_PAIRS, 0},
-    {"bf16 128x8x512 warm", DT(BF16), DT(BF16), 128, 8, 512, false, PEAK_PAIRS, 0},
-    {"bf16 128x4x512 warm", DT(BF16), DT(BF16), 128, 4, 512, false, PEAK_PAIRS, 0},
-    {"bf16 128x2x512 warm", DT(BF16), DT(BF16), 128, 2, 512, false, PEAK_PAIRS, 0},
-    {"bf16 128x1x512 warm", DT(BF16), DT(BF16), 128, 1, 512, false, PEAK_PAIRS, 0},
-    {"bf16 128x128x128 warm", DT(BF16), DT(BF16), 128, 128, 128, false, PEAK_PAIRS, 0},
-    {"bf16 128x128x64 warm", DT(BF16), DT(BF16), 128, 128, 64, false, PEAK_PAIRS, 0},
-    {"bf16 128x128x16 warm", DT(BF16), DT(BF16), 128, 128, 16, false, PEAK_PAIRS, 0},
-    {"bf16 128x128x8 warm", DT(BF16), DT(BF16), 128, 128, 8, false, PEAK_PAIRS, 0},
-    {"bf16 128x128x4 warm", DT(BF16), DT(BF16), 128, 128, 4, false, PEAK_PAIRS, 0},
-    {"bf16 128x128x1 warm", DT(BF16), DT(BF16), 128, 128, 1, false, PEAK_PAIRS, 0},
-    {"f32 128x1x512 warm", DT(F32), DT(F32), 128, 1, 512, false, PEAK_FMA, 0},
-    {"f32 128x128x1 warm", DT(F32), DT(F32), 128, 128, 1, false, PEAK_FMA, 0},
-    {"f8e4 128x1x512 warm", DT(F8E4M3), DT(F8E4M3), 128, 1, 512, false, PEAK_PAIRS, 0},
-    {"f8e4 128x4x512 warm", DT(F8E4M3), DT(F8E4M3), 128, 4, 512, false, PEAK_PAIRS, 0},
+    { "bf16 128x128x512 warm", DT(BF16), DT(BF16), 128, 128, 512, false, PEAK_PAIRS, 0.95 },
+    { "bf16 128x128x512 cold", DT(BF16), DT(BF16), 128, 128, 512, true, PEAK_PAIRS, 0.85 },
+    { "f8e4 128x128x512 warm", DT(F8E4M3), DT(F8E4M3), 128, 128, 512, false, PEAK_PAIRS, 0.85 },
+    { "f8e5 128x128x512 warm", DT(F8E5M2), DT(F8E5M2), 128, 128, 512, false, PEAK_PAIRS, 0.85 },
+    { "f8e4 128x128x512 cold", DT(F8E4M3), DT(F8E4M3), 128, 128, 512, true, PEAK_PAIRS, 0.85 },
+    { "f32 128x128x512 warm", DT(F32), DT(F32), 128, 128, 512, false, PEAK_FMA, 0.95 },
+    { "f32 128x128x512 cold", DT(F32), DT(F32), 128, 128, 512, true, PEAK_FMA, 0.85 },
+    { "f16 128x128x512 warm", DT(F16), DT(F16), 128, 128, 512, false, PEAK_FMA, 0.95 },
+    { "f16 128x128x512 cold", DT(F16), DT(F16), 128, 128, 512, true, PEAK_FMA, 0.85 },
+    { "tf32 128x128x512 warm", DT(TF32), DT(TF32), 128, 128, 512, false, PEAK_FMA, 0.90 },
+    { "f32 x bf16 128x128x512 warm", DT(F32), DT(BF16), 128, 128, 512, false, PEAK_FMA, 0.95 },
+    { "mx f8e4fn 128x128x512 warm", DT(F8E4M3FNX4), DT(F8E4M3FNX4), 128, 128, 512, false, PEAK_FMA, 0.50 },
+    { "mx f8e5 128x128x512 warm", DT(F8E5M2X4), DT(F8E5M2X4), 128, 128, 512, false, PEAK_FMA, 0.50 },
+    { "mx f4 128x128x512 warm", DT(F4E2M1FNX4), DT(F4E2M1FNX4), 128, 128, 512, false, PEAK_FMA, 0.50 },
+    { "bf16 128x64x512 warm", DT(BF16), DT(BF16), 128, 64, 512, false, PEAK_PAIRS, 0 },
+    { "bf16 64x128x512 warm", DT(BF16), DT(BF16), 64, 128, 512, false, PEAK_PAIRS, 0 },
+    { "bf16 128x32x512 warm", DT(BF16), DT(BF16), 128, 32, 512, false, PEAK_PAIRS, 0 },
+    { "bf16 128x16x512 warm", DT(BF16), DT(BF16), 128, 16, 512, false, PEAK_PAIRS, 0 },
+    { "bf16 128x8x512 warm", DT(BF16), DT(BF16), 128, 8, 512, false, PEAK_PAIRS, 0 },
+    { "bf16 128x4x512 warm", DT(BF16), DT(BF16), 128, 4, 512, false, PEAK_PAIRS, 0 },
+    { "bf16 128x2x512 warm", DT(BF16), DT(BF16), 128, 2, 512, false, PEAK_PAIRS, 0 },
+    { "bf16 128x1x512 warm", DT(BF16), DT(BF16), 128, 1, 512, false, PEAK_PAIRS, 0 },
+    { "bf16 128x128x128 warm", DT(BF16), DT(BF16), 128, 128, 128, false, PEAK_PAIRS, 0 },
+    { "bf16 128x128x64 warm", DT(BF16), DT(BF16), 128, 128, 64, false, PEAK_PAIRS, 0 },
+    { "bf16 128x128x16 warm", DT(BF16), DT(BF16), 128, 128, 16, false, PEAK_PAIRS, 0 },
+    { "bf16 128x128x8 warm", DT(BF16), DT(BF16), 128, 128, 8, false, PEAK_PAIRS, 0 },
+    { "bf16 128x128x4 warm", DT(BF16), DT(BF16), 128, 128, 4, false, PEAK_PAIRS, 0 },
+    { "bf16 128x128x1 warm", DT(BF16), DT(BF16), 128, 128, 1, false, PEAK_PAIRS, 0 },
+    { "f32 128x1x512 warm", DT(F32), DT(F32), 128, 1, 512, false, PEAK_FMA, 0 },
+    { "f32 128x128x1 warm", DT(F32), DT(F32), 128, 128, 1, false, PEAK_FMA, 0 },
+    { "f8e4 128x1x512 warm", DT(F8E4M3), DT(F8E4M3), 128, 1, 512, false, PEAK_PAIRS, 0 },
+    { "f8e4 128x4x512 warm", DT(F8E4M3), DT(F8E4M3), 128, 4, 512, false, PEAK_PAIRS, 0 },
 #undef DT
 };
 
@@ -240,7 +256,7 @@ static bool parse_arguments(struct bench *b, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct bench b = {.kern = vtrn_kern_best(), .samples = 15};
+    struct bench b = { .kern = vtrn_kern_best(), .samples = 15 };
     if (!parse_arguments(&b, argc, argv)) {
         fprintf(stderr, "usage: bench_mm [--json FILE] [--samples N] [NAME...]\n");
         return 2;

@@ -89,7 +89,7 @@ static double fma_neon(void)
 static double fma_scalar(void)
 {
     enum { SCALAR_TURNS = 40000 };
-    float c[4] = {0, 1, 2, 3};
+    float c[4] = { 0, 1, 2, 3 };
     double start = now_ns();
     for (int i = 0; i < SCALAR_TURNS; i++) {
         for (int j = 0; j < 4; j++) c[j] = __builtin_fmaf(1.0001f, 0.9999f, c[j]);

@@ -17,7 +17,7 @@ MM_INLINE void finish_tile(const int mr, const int nv, vf c[][MM_TILE_VECTORS], 
 {
     const int last = nv - 1;
     const bool whole = n == nv * VL;
-    vf sum[2] = {v_zero(), v_zero()};
+    vf sum[2] = { v_zero(), v_zero() };
 #pragma GCC unroll 16
     for (int i = 0; i < mr; i++) {
         const float *row = mm_row(d, d_pitch, i);
@@ -38,9 +38,7 @@ MM_INLINE void finish_tile(const int mr, const int nv, vf c[][MM_TILE_VECTORS], 
         float *row = mm_row(d, d_pitch, i);
 #pragma GCC unroll 16
         for (int j = 0; j < last; j++) v_store(row + j * VL, c[i][j]);
-        if (VTRN_LIKELY(whole))
-            v_store(row + last * VL, c[i][last]);
-        else
-            v_store_part(row + last * VL, c[i][last], n - last * VL);
+        if (VTRN_LIKELY(whole)) v_store(row + last * VL, c[i][last]);
+        else v_store_part(row + last * VL, c[i][last], n - last * VL);
     }
 }

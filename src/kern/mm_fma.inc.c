@@ -71,11 +71,11 @@ MM_INLINE void run_tile(const int mr, const int nv, const struct tile *t)
 typedef void tile_fn(const struct tile *);
 #define TILE(mr, nv) \
     MM_TILE static void tile_##mr##_##nv(const struct tile *t) { run_tile(mr, nv, t); }
-#define TILE_ROW(mr) EACH_NV(mr, TILE)
+#define TILE_ROW(mr)       EACH_NV(mr, TILE)
 #define TILE_ENTRY(mr, nv) [mr][nv] = tile_##mr##_##nv,
-#define TILE_ENTRIES(mr) EACH_NV(mr, TILE_ENTRY)
+#define TILE_ENTRIES(mr)   EACH_NV(mr, TILE_ENTRY)
 EACH_MR(TILE_ROW)
-static tile_fn *const tiles[MR + 1][NV + 1] = {EACH_MR(TILE_ENTRIES)};
+static tile_fn *const tiles[MR + 1][NV + 1] = { EACH_MR(TILE_ENTRIES) };
 
 /* The topmost tile of a panel converts the moving operand itself, from `x`, and leaves it in t->b for the tiles below: spread
  * over the steps the conversion is hidden by fma, as a phase before them it would cost 4-6 % of a 128x128x512 tile. */
@@ -119,7 +119,7 @@ typedef void first_tile_fn(const struct tile *, const struct mm_operand *, float
     MM_TILE static void first_tile_##nv(const struct tile *t, const struct mm_operand *x, float *b) { first_tile(nv, t, x, b); }
 #define FIRST_TILE_ENTRY(mr, nv) [nv] = first_tile_##nv,
 EACH_NV(MR, FIRST_TILE)
-static first_tile_fn *const first_tiles[NV + 1] = {EACH_NV(MR, FIRST_TILE_ENTRY)};
+static first_tile_fn *const first_tiles[NV + 1] = { EACH_NV(MR, FIRST_TILE_ENTRY) };
 
 /* ---- packing: rows of an operand as fp32, columns past `columns` zero ----
  * Vector j of step k goes to data + k * step + j * vector. A moving panel is NR wide. The stationary operand becomes panels
@@ -178,12 +178,12 @@ static void pack(const struct mm_operand *op, int row0, int rows, int column0, i
 }
 static void pack_moving(const struct mm_operand *op, int row0, int rows, int column0, int columns, float *b)
 {
-    pack(op, row0, rows, column0, columns, &(struct packed){b, NR, VL});
+    pack(op, row0, rows, column0, columns, &(struct packed){ b, NR, VL });
 }
 /* NR columns of a block of `steps` steps, of which column `m` is the first: a whole number of panels from `a` on. */
 static void pack_stationary(const struct mm_operand *op, int row0, int rows, int column0, int columns, float *a, int m, int steps)
 {
-    pack(op, row0, rows, column0, columns, &(struct packed){a + (ptrdiff_t)m * steps, VL, (ptrdiff_t)VL * steps});
+    pack(op, row0, rows, column0, columns, &(struct packed){ a + (ptrdiff_t)m * steps, VL, (ptrdiff_t)VL * steps });
 }
 
 /* ---- blocks of the destination: MM_BLOCK_M rows, cut into panels of NR columns ---- */
@@ -249,8 +249,7 @@ static void run_long_block(const struct block *w, int n_begin)
         for (int row0 = 0; row0 < p->rows; row0 += block_rows) {
             int rows = mm_min(block_rows, p->rows - row0), steps = rows * p->steps;
             pack_moving(&p->x, row0, rows, n0, n, w->b);
-            for (int m = 0; m < w->m; m += NR)
-                pack_stationary(&p->s, row0, rows, w->m0 + m, w->m - m, w->a, m, steps);
+            for (int m = 0; m < w->m; m += NR) pack_stationary(&p->s, row0, rows, w->m0 + m, w->m - m, w->a, m, steps);
             for (int m = 0; m < w->m; m += MR) {
                 struct tile t = tile_at(w, steps, m, n0, n);
                 t.resume = row0 > 0;

@@ -8,13 +8,13 @@
 /* Register tiles are loops unrolled up to a hundredfold: with sanitizers a file of them compiles for minutes, so they, and
  * what is inlined into them, stay out. Everything that computes addresses and sizes for them is sanitized, and the tests put
  * operands against forbidden pages. */
-#define MM_TILE __attribute__((no_sanitize("address"), no_sanitize("undefined")))
-#define MM_INLINE MM_TILE static inline __attribute__((always_inline))
+#define MM_TILE     __attribute__((no_sanitize("address"), no_sanitize("undefined")))
+#define MM_INLINE   MM_TILE static inline __attribute__((always_inline))
 #define MM_NAN_BITS UINT32_C(0x7fc00000)
 
 struct mm_operand {
     const uint8_t *data;
-    ptrdiff_t pitch; /* bytes from a row to the next */
+    ptrdiff_t pitch;      /* bytes from a row to the next */
     const uint8_t *scale; /* MX: a E8M0 byte for each element, rows scale_pitch bytes apart; NULL otherwise */
     ptrdiff_t scale_pitch;
     int columns;
@@ -32,12 +32,12 @@ struct mm_product {
 /* Block sizes that all levels share, and the scratch that they make. The tensor engine has at most 128 partitions and 128
  * columns; beyond that blocks repeat. */
 enum {
-    MM_BLOCK_M = 128,       /* stationary columns packed at a time */
-    MM_BLOCK_STEPS = 512,   /* chain steps packed at a time: 128 partitions x 4 MX lanes */
-    MM_PANEL_BYTES = 256,   /* widest row of a moving panel: 64 columns of 4 bytes */
-    MM_TILE_VECTORS = 8,    /* most vectors in a row of a register tile */
-    MM_SMALL_N = 16,        /* widest destination that is computed transposed */
-    MM_SWAP_M = 256,        /* columns of a transposed destination computed at a time */
+    MM_BLOCK_M = 128,     /* stationary columns packed at a time */
+    MM_BLOCK_STEPS = 512, /* chain steps packed at a time: 128 partitions x 4 MX lanes */
+    MM_PANEL_BYTES = 256, /* widest row of a moving panel: 64 columns of 4 bytes */
+    MM_TILE_VECTORS = 8,  /* most vectors in a row of a register tile */
+    MM_SMALL_N = 16,      /* widest destination that is computed transposed */
+    MM_SWAP_M = 256,      /* columns of a transposed destination computed at a time */
     MM_SCRATCH_S = (MM_BLOCK_M * 4 + MM_PANEL_BYTES) * MM_BLOCK_STEPS, /* whole panels */
     MM_SCRATCH_X = MM_PANEL_BYTES * MM_BLOCK_STEPS,
     MM_SCRATCH_CHAIN = MM_BLOCK_M * MM_PANEL_BYTES,
@@ -53,19 +53,29 @@ enum {
 static inline struct mm_product mm_product_of(const struct vtrn_mm *mm)
 {
     return (struct mm_product){
-        .rows = mm->k, .steps = 1,
-        .s = {mm->s, mm->s_pitch, NULL, 0, mm->m, mm->s_dtype, vtrn_dtypes[mm->s_dtype].size_bytes},
-        .x = {mm->x, mm->x_pitch, NULL, 0, mm->n, mm->x_dtype, vtrn_dtypes[mm->x_dtype].size_bytes},
-        .d = mm->d, .d_pitch = mm->d_pitch, .acc = mm->acc, .scratch = mm->scratch,
+        .rows = mm->k,
+        .steps = 1,
+        .s = { mm->s, mm->s_pitch, NULL, 0, mm->m, mm->s_dtype, vtrn_dtypes[mm->s_dtype].size_bytes },
+        .x = { mm->x, mm->x_pitch, NULL, 0, mm->n, mm->x_dtype, vtrn_dtypes[mm->x_dtype].size_bytes },
+        .d = mm->d,
+        .d_pitch = mm->d_pitch,
+        .acc = mm->acc,
+        .scratch = mm->scratch,
     };
 }
 static inline struct mm_product mm_product_of_mx(const struct vtrn_mm_mx *mm)
 {
     return (struct mm_product){
-        .rows = mm->k, .steps = 4,
-        .s = {mm->s, mm->s_pitch, mm->s_scale, mm->s_scale_pitch ? mm->s_scale_pitch : mm->m, mm->m, mm->s_dtype, vtrn_dtypes[mm->s_dtype].size_bytes},
-        .x = {mm->x, mm->x_pitch, mm->x_scale, mm->x_scale_pitch ? mm->x_scale_pitch : mm->n, mm->n, mm->x_dtype, vtrn_dtypes[mm->x_dtype].size_bytes},
-        .d = mm->d, .d_pitch = mm->d_pitch, .acc = mm->acc, .scratch = mm->scratch,
+        .rows = mm->k,
+        .steps = 4,
+        .s = { mm->s, mm->s_pitch, mm->s_scale, mm->s_scale_pitch ? mm->s_scale_pitch : mm->m, mm->m, mm->s_dtype,
+               vtrn_dtypes[mm->s_dtype].size_bytes },
+        .x = { mm->x, mm->x_pitch, mm->x_scale, mm->x_scale_pitch ? mm->x_scale_pitch : mm->n, mm->n, mm->x_dtype,
+               vtrn_dtypes[mm->x_dtype].size_bytes },
+        .d = mm->d,
+        .d_pitch = mm->d_pitch,
+        .acc = mm->acc,
+        .scratch = mm->scratch,
     };
 }
 /* `count` columns of an operand from `column0`. */
@@ -89,8 +99,8 @@ struct mm_f8 {
 };
 MM_INLINE struct mm_f8 mm_f8(const int dtype)
 {
-    if (dtype == VTRN_DT_F8E5M2) return (struct mm_f8){21, (127 - 15) << 23, 0x04, 0x7c, 0x1p-16f};
-    return (struct mm_f8){20, (127 - 7) << 23, 0x08, dtype == VTRN_DT_F8E4M3FN ? 0x7f : 0x78, 0x1p-9f};
+    if (dtype == VTRN_DT_F8E5M2) return (struct mm_f8){ 21, (127 - 15) << 23, 0x04, 0x7c, 0x1p-16f };
+    return (struct mm_f8){ 20, (127 - 7) << 23, 0x08, dtype == VTRN_DT_F8E4M3FN ? 0x7f : 0x78, 0x1p-9f };
 }
 #define MM_E2M1_VALUES 0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6
 /* Asks for the moving rows of the next panel, into the second cache: the first is full of the present one. A row there has

@@ -36,7 +36,7 @@ MM_INLINE void transpose_block(const int elem_bytes, uint8_t *dst, ptrdiff_t dst
 MM_INLINE void transpose_edge(const int elem_bytes, uint8_t *dst, ptrdiff_t dst_pitch, const uint8_t *src, ptrdiff_t src_pitch,
                               size_t rows, size_t cols)
 {
-    uint8_t from[16 * LANES * 16] = {0}, to[16 * LANES * 16];
+    uint8_t from[16 * LANES * 16] = { 0 }, to[16 * LANES * 16];
     for (size_t i = 0; i < rows; i++) memcpy(from + 16 * i, src + src_pitch * (ptrdiff_t)i, cols * (size_t)elem_bytes);
     transpose_block(elem_bytes, to, 16 * LANES, from, 16);
     for (size_t j = 0; j < cols; j++) memcpy(dst + dst_pitch * (ptrdiff_t)j, to + 16 * LANES * j, rows * (size_t)elem_bytes);
@@ -50,10 +50,8 @@ MM_INLINE void transpose(const int elem_bytes, uint8_t *dst, ptrdiff_t dst_pitch
             const uint8_t *from = src + src_pitch * (ptrdiff_t)i + j * (size_t)elem_bytes;
             uint8_t *to = dst + dst_pitch * (ptrdiff_t)j + i * (size_t)elem_bytes;
             size_t m = rows - i < block_rows ? rows - i : block_rows, n = cols - j < block_cols ? cols - j : block_cols;
-            if (m == block_rows && n == block_cols)
-                transpose_block(elem_bytes, to, dst_pitch, from, src_pitch);
-            else
-                transpose_edge(elem_bytes, to, dst_pitch, from, src_pitch, m, n);
+            if (m == block_rows && n == block_cols) transpose_block(elem_bytes, to, dst_pitch, from, src_pitch);
+            else transpose_edge(elem_bytes, to, dst_pitch, from, src_pitch, m, n);
         }
     }
 }

@@ -23,9 +23,9 @@ enum values {
     VALUES_KINDS
 };
 enum { MM_DTYPES = 7, MM_MX_DTYPES = 3 };
-static const enum vtrn_dtype mm_dtypes[MM_DTYPES] = {VTRN_DT_F32, VTRN_DT_TF32, VTRN_DT_BF16, VTRN_DT_F16,
-                                                      VTRN_DT_F8E4M3, VTRN_DT_F8E4M3FN, VTRN_DT_F8E5M2};
-static const enum vtrn_dtype mm_mx_dtypes[MM_MX_DTYPES] = {VTRN_DT_F8E5M2X4, VTRN_DT_F8E4M3FNX4, VTRN_DT_F4E2M1FNX4};
+static const enum vtrn_dtype mm_dtypes[MM_DTYPES] = { VTRN_DT_F32,    VTRN_DT_TF32,     VTRN_DT_BF16,  VTRN_DT_F16,
+                                                      VTRN_DT_F8E4M3, VTRN_DT_F8E4M3FN, VTRN_DT_F8E5M2 };
+static const enum vtrn_dtype mm_mx_dtypes[MM_MX_DTYPES] = { VTRN_DT_F8E5M2X4, VTRN_DT_F8E4M3FNX4, VTRN_DT_F4E2M1FNX4 };
 
 struct mm_shape {
     int k, m, n;
@@ -142,8 +142,12 @@ static inline void side_make(struct mm_side *side, uint64_t *state, int rows, in
     uint8_t *map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(map != MAP_FAILED);
     assert_int_equal(mprotect(map + map_bytes - page, page, PROT_NONE), 0);
-    *side = (struct mm_side){.data = map + map_bytes - page - bytes, .pitch = (ptrdiff_t)pitch, .columns = columns,
-                             .dtype = dtype, .map = map, .map_bytes = map_bytes};
+    *side = (struct mm_side){ .data = map + map_bytes - page - bytes,
+                              .pitch = (ptrdiff_t)pitch,
+                              .columns = columns,
+                              .dtype = dtype,
+                              .map = map,
+                              .map_bytes = map_bytes };
     memset(map, 0x7f, map_bytes - page); /* gaps: NaN or huge in every dtype */
     for (int r = 0; r < rows; r++)
         for (int i = 0; i < columns; i++) random_element(state, dtype, values, side->data + pitch * (size_t)r + size * (size_t)i);
@@ -156,7 +160,7 @@ static inline void case_make_any(struct mm_case *c, uint64_t seed, struct mm_sha
                                  enum values s_values, enum values x_values, bool acc, bool mx)
 {
     uint64_t state = seed;
-    *c = (struct mm_case){.seed = seed, .mx = mx, .acc = acc, .k = shape.k, .s_values = s_values, .x_values = x_values};
+    *c = (struct mm_case){ .seed = seed, .mx = mx, .acc = acc, .k = shape.k, .s_values = s_values, .x_values = x_values };
     side_make(&c->s, &state, shape.k, shape.m, s, s_values, mx);
     side_make(&c->x, &state, shape.k, shape.n, x, x_values, mx);
     c->d.pitch = (ptrdiff_t)sizeof(float) * (shape.n + random_below(&state, 20));
@@ -183,7 +187,7 @@ static inline void case_random(struct mm_case *c, uint64_t seed, int max_k, int 
     uint64_t state = seed * 31 + 7;
     const enum vtrn_dtype *dtypes = mx ? mm_mx_dtypes : mm_dtypes;
     int count = mx ? MM_MX_DTYPES : MM_DTYPES;
-    struct mm_shape shape = {random_below(&state, max_k + 1), random_below(&state, max_mn + 1), random_below(&state, max_mn + 1)};
+    struct mm_shape shape = { random_below(&state, max_k + 1), random_below(&state, max_mn + 1), random_below(&state, max_mn + 1) };
     /* drawn one by one: the order of evaluation of arguments is not defined */
     enum vtrn_dtype s = dtypes[random_below(&state, count)], x = dtypes[random_below(&state, count)];
     enum values s_values = (enum values)random_below(&state, VALUES_KINDS);
@@ -220,17 +224,38 @@ static inline void case_run_part(struct mm_case *c, const struct vtrn_kern *kern
     const uint8_t *x = c->x.data + (size_t)n0 * vtrn_dtypes[c->x.dtype].size_bytes;
     float *d = (float *)(void *)(c->d.data + c->d.pitch * m0 + 4 * n0);
     if (c->mx) {
-        struct vtrn_mm_mx mm = {.k = c->k, .m = m, .n = n, .s = s, .s_pitch = c->s.pitch, .x = x, .x_pitch = c->x.pitch,
-                                .s_scale = c->s.scale + m0, .x_scale = c->x.scale + n0,
-                                .s_scale_pitch = m == c->s.columns ? 0 : c->s.columns, .x_scale_pitch = c->x.columns,
-                                .d = d, .d_pitch = c->d.pitch,
-                                .s_dtype = (uint8_t)c->s.dtype, .x_dtype = (uint8_t)c->x.dtype, .acc = c->acc,
-                                .scratch = scratch};
+        struct vtrn_mm_mx mm = { .k = c->k,
+                                 .m = m,
+                                 .n = n,
+                                 .s = s,
+                                 .s_pitch = c->s.pitch,
+                                 .x = x,
+                                 .x_pitch = c->x.pitch,
+                                 .s_scale = c->s.scale + m0,
+                                 .x_scale = c->x.scale + n0,
+                                 .s_scale_pitch = m == c->s.columns ? 0 : c->s.columns,
+                                 .x_scale_pitch = c->x.columns,
+                                 .d = d,
+                                 .d_pitch = c->d.pitch,
+                                 .s_dtype = (uint8_t)c->s.dtype,
+                                 .x_dtype = (uint8_t)c->x.dtype,
+                                 .acc = c->acc,
+                                 .scratch = scratch };
         kern->mm_mx(&mm);
     } else {
-        struct vtrn_mm mm = {.k = c->k, .m = m, .n = n, .s = s, .s_pitch = c->s.pitch, .x = x, .x_pitch = c->x.pitch,
-                             .d = d, .d_pitch = c->d.pitch, .s_dtype = (uint8_t)c->s.dtype,
-                             .x_dtype = (uint8_t)c->x.dtype, .acc = c->acc, .scratch = scratch};
+        struct vtrn_mm mm = { .k = c->k,
+                              .m = m,
+                              .n = n,
+                              .s = s,
+                              .s_pitch = c->s.pitch,
+                              .x = x,
+                              .x_pitch = c->x.pitch,
+                              .d = d,
+                              .d_pitch = c->d.pitch,
+                              .s_dtype = (uint8_t)c->s.dtype,
+                              .x_dtype = (uint8_t)c->x.dtype,
+                              .acc = c->acc,
+                              .scratch = scratch };
         kern->mm(&mm);
     }
     vtrn_free_aligned(scratch);

@@ -92,7 +92,7 @@ static void test_mx_medium(void **state)
     check_random_cases(test_seed(4000), 80, 40, 150, true, false);
 }
 
-static struct mm_shape shape(int k, int m, int n) { return (struct mm_shape){k, m, n}; }
+static struct mm_shape shape(int k, int m, int n) { return (struct mm_shape){ k, m, n }; }
 
 /* Sizes at which code paths change: whole tiles, ends of vectors, panels and blocks, decoding, matrix times vector, chains
  * longer than a block of steps. */
@@ -100,13 +100,17 @@ static void test_shapes(void **state)
 {
     (void)state;
     const struct mm_shape shapes[] = {
-        shape(128, 128, 512), shape(128, 1, 512), shape(128, 2, 300), shape(128, 3, 64), shape(127, 4, 513), shape(128, 5, 512),
-        shape(128, 128, 1), shape(128, 128, 2), shape(65, 127, 7), shape(128, 128, 16), shape(3, 300, 15), shape(128, 257, 3),
-        shape(600, 9, 70), shape(1025, 130, 33), shape(4200, 1, 128), shape(0, 3, 5), shape(128, 0, 7), shape(5, 7, 0),
-        shape(1, 129, 65), shape(2, 16, 16), shape(33, 131, 129), shape(129, 40, 250),
+        shape(128, 128, 512), shape(128, 1, 512),  shape(128, 2, 300), shape(128, 3, 64),    shape(127, 4, 513),
+        shape(128, 5, 512),   shape(128, 128, 1),  shape(128, 128, 2), shape(65, 127, 7),    shape(128, 128, 16),
+        shape(3, 300, 15),    shape(128, 257, 3),  shape(600, 9, 70),  shape(1025, 130, 33), shape(4200, 1, 128),
+        shape(0, 3, 5),       shape(128, 0, 7),    shape(5, 7, 0),     shape(1, 129, 65),    shape(2, 16, 16),
+        shape(33, 131, 129),  shape(129, 40, 250),
     };
     const enum vtrn_dtype pairs[][2] = {
-        {VTRN_DT_BF16, VTRN_DT_BF16}, {VTRN_DT_F32, VTRN_DT_F32}, {VTRN_DT_F16, VTRN_DT_BF16}, {VTRN_DT_F8E4M3, VTRN_DT_F8E5M2},
+        { VTRN_DT_BF16, VTRN_DT_BF16 },
+        { VTRN_DT_F32, VTRN_DT_F32 },
+        { VTRN_DT_F16, VTRN_DT_BF16 },
+        { VTRN_DT_F8E4M3, VTRN_DT_F8E5M2 },
     };
     uint64_t seed = test_seed(5000);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -146,7 +150,8 @@ static void test_all_codes(void **state)
         if (size == 4) continue;
         for (int first = 0; first < codes; first += 2048) {
             struct mm_case c;
-            case_make(&c, 1, shape(1, 8, mm_min_int(2048, codes)), mm_dtypes[d], mm_dtypes[d], VALUES_ORDINARY, VALUES_ORDINARY, false);
+            case_make(&c, 1, shape(1, 8, mm_min_int(2048, codes)), mm_dtypes[d], mm_dtypes[d], VALUES_ORDINARY, VALUES_ORDINARY,
+                      false);
             for (int i = 0; i < c.s.columns; i++) vtrn_from_f32(mm_dtypes[d], i & 1 ? 1.0f : -0.5f, c.s.data + size * i);
             for (int i = 0; i < c.x.columns; i++) {
                 uint16_t code = (uint16_t)(first + i);
@@ -168,7 +173,7 @@ static void test_denormals_in_some_panels(void **state)
         struct mm_case c;
         case_make(&c, seed + (uint64_t)i, shape(64, 140, 300), VTRN_DT_BF16, VTRN_DT_BF16, VALUES_ORDINARY, VALUES_ORDINARY, true);
         for (int column = 0; column < c.x.columns; column++) { /* whole columns, so that sums are denormal too */
-            uint16_t tiny = i & 1 ? 0x0041 : 0x0085; /* denormal; 2^-126 * 1.04 */
+            uint16_t tiny = i & 1 ? 0x0041 : 0x0085;           /* denormal; 2^-126 * 1.04 */
             if ((column / 64 * 7 + i) % 3 != 0 || column % 5 != 0) continue;
             for (int row = 0; row < c.k; row++) memcpy(c.x.data + c.x.pitch * row + 2 * column, &tiny, sizeof tiny);
         }
@@ -217,7 +222,7 @@ static void test_guard_cancellation(void **state)
 {
     (void)state;
     for (int exponents = -115; exponents <= -111; exponents++) {
-        const int widths[] = {16, 31, 48, 64, 128, 200};
+        const int widths[] = { 16, 31, 48, 64, 128, 200 };
         for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
             check_cancellation(exponents, widths[i], false);
             check_cancellation(exponents, widths[i], true);
@@ -235,9 +240,11 @@ static void test_split(void **state)
         for (int i = 0; i < 12; i++) {
             struct mm_case c;
             bool mx = i % 3 == 2;
-            case_make_any(&c, seed++, shape(37, 90, 200), mx ? VTRN_DT_F8E5M2X4 : i & 1 ? VTRN_DT_BF16 : VTRN_DT_F32,
-                          mx ? VTRN_DT_F4E2M1FNX4 : VTRN_DT_BF16, VALUES_ORDINARY,
-                          i & 2 ? VALUES_TINY : VALUES_ORDINARY, true, mx);
+            case_make_any(&c, seed++, shape(37, 90, 200),
+                          mx      ? VTRN_DT_F8E5M2X4
+                          : i & 1 ? VTRN_DT_BF16
+                                  : VTRN_DT_F32,
+                          mx ? VTRN_DT_F4E2M1FNX4 : VTRN_DT_BF16, VALUES_ORDINARY, i & 2 ? VALUES_TINY : VALUES_ORDINARY, true, mx);
             case_run(&c, vtrn_kern_for((enum vtrn_cpu_level)level));
             uint8_t *whole = malloc(c.d.block_bytes);
             assert_non_null(whole);
@@ -258,9 +265,10 @@ static void test_split(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_medium), cmocka_unit_test(test_mx_small),
-        cmocka_unit_test(test_mx_medium), cmocka_unit_test(test_shapes), cmocka_unit_test(test_dtypes),
-        cmocka_unit_test(test_all_codes), cmocka_unit_test(test_denormals_in_some_panels),
+        cmocka_unit_test(test_small),          cmocka_unit_test(test_medium),
+        cmocka_unit_test(test_mx_small),       cmocka_unit_test(test_mx_medium),
+        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_dtypes),
+        cmocka_unit_test(test_all_codes),      cmocka_unit_test(test_denormals_in_some_panels),
         cmocka_unit_test(test_guard_boundary), cmocka_unit_test(test_guard_cancellation),
         cmocka_unit_test(test_split),
     };

@@ -43,7 +43,7 @@ static void check_level(enum vtrn_cpu_level level)
     assert_int_equal(mprotect(map + SRC_BYTES, page, PROT_NONE), 0);
     uint32_t state = 1;
     for (size_t i = 0; i < SRC_BYTES; i++) map[i] = (uint8_t)((state = state * 1664525 + 1013904223) >> 24);
-    const size_t large[] = {63, 64, 65, 127, 128, 130, 200};
+    const size_t large[] = { 63, 64, 65, 127, 128, 130, 200 };
     for (int size_index = 0; size_index < 3; size_index++) {
         for (size_t rows = 0; rows < 36; rows++)
             for (size_t cols = 0; cols < 36; cols++) check_one(kern, map + SRC_BYTES, size_index, rows, cols, (rows + cols) % 3);
@@ -70,7 +70,7 @@ static void test_partition_pitch(void **state)
     for (int level = VTRN_CPU_REF; level < VTRN_CPU_LEVELS; level++) {
         if (!vtrn_cpu_has((enum vtrn_cpu_level)level)) continue;
         for (size_t i = 0; i < 128; i++)
-            for (uint16_t j = 0; j < 128; j++) memcpy(src + i * PITCH + 2 * j, &(uint16_t){(uint16_t)(i << 8 | j)}, 2);
+            for (uint16_t j = 0; j < 128; j++) memcpy(src + i * PITCH + 2 * j, &(uint16_t){ (uint16_t)(i << 8 | j) }, 2);
         vtrn_kern_for((enum vtrn_cpu_level)level)->transpose[1](dst, PITCH, src, PITCH, 128, 128);
         for (size_t j = 0; j < 128; j++) {
             for (size_t i = 0; i < 128; i++) {
@@ -86,6 +86,6 @@ static void test_partition_pitch(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_levels), cmocka_unit_test(test_partition_pitch)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_levels), cmocka_unit_test(test_partition_pitch) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

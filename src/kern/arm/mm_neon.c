@@ -5,7 +5,7 @@
 #include "kern/mm_int.h"
 
 enum { VL = 4, MR = 4, NV = 4, DIRECT_M = 4 };
-#define EACH_MR(X) X(1) X(2) X(3) X(4)
+#define EACH_MR(X)     X(1) X(2) X(3) X(4)
 #define EACH_NV(mr, X) X(mr, 1) X(mr, 2) X(mr, 3) X(mr, 4)
 typedef float32x4_t vf;
 
@@ -15,7 +15,7 @@ MM_INLINE vf v_load(const float *p) { return vreinterpretq_f32_u8(vld1q_u8((cons
 MM_INLINE void v_store(float *p, vf v) { vst1q_u8((uint8_t *)p, vreinterpretq_u8_f32(v)); }
 MM_INLINE vf v_load_part(const float *p, int lanes)
 {
-    float end[4] = {0};
+    float end[4] = { 0 };
     memcpy(end, p, (size_t)lanes * sizeof *end);
     return vld1q_f32(end);
 }
@@ -59,7 +59,7 @@ MM_INLINE size_t widen_bytes(const int dtype)
 }
 MM_INLINE vf v_widen(const int dtype, const void *p, int lanes)
 {
-    uint8_t raw[16] = {0};
+    uint8_t raw[16] = { 0 };
     memcpy(raw, p, (size_t)lanes * widen_bytes(dtype)); /* a plain load when `lanes` is the constant VL */
     switch (dtype) {
     case VTRN_DT_TF32: return tf32_round(vreinterpretq_f32_u8(vld1q_u8(raw)));
@@ -82,7 +82,7 @@ MM_INLINE vf scale_value(uint32x4_t code)
 /* The value of an e2m1 code: its magnitude in halves (0 1 2 3 4 6 8 12) by table, a sign, and half of that. */
 MM_INLINE vf e2m1_value(uint32x4_t code)
 {
-    static const uint8_t halves[16] = {0, 1, 2, 3, 4, 6, 8, 12};
+    static const uint8_t halves[16] = { 0, 1, 2, 3, 4, 6, 8, 12 };
     uint32x4_t sign = vshlq_n_u32(vandq_u32(code, vdupq_n_u32(8)), 28);
     /* the other bytes of each word look up entry 0, which is 0 */
     uint8x16_t index = vreinterpretq_u8_u32(vandq_u32(code, vdupq_n_u32(7)));
@@ -92,7 +92,7 @@ MM_INLINE vf e2m1_value(uint32x4_t code)
 MM_INLINE void v_widen_mx(const int dtype, const void *p, const uint8_t *scale, int lanes, vf out[4])
 {
     const bool fp4 = dtype == VTRN_DT_F4E2M1FNX4;
-    uint8_t raw[16] = {0}, raw_scale[8] = {0};
+    uint8_t raw[16] = { 0 }, raw_scale[8] = { 0 };
     memcpy(raw, p, (size_t)lanes * (fp4 ? 2 : 4));
     memcpy(raw_scale, scale, (size_t)lanes);
     vf factor = scale_value(vmovl_u16(vget_low_u16(vmovl_u8(vld1_u8(raw_scale)))));

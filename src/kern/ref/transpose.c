@@ -2,8 +2,8 @@
  * are. Rows and columns may be any number; the destination does not overlap the source. */
 #include "kern/mm_int.h"
 
-MM_INLINE void transpose(const size_t elem_bytes, uint8_t *dst, ptrdiff_t dst_pitch, const uint8_t *src,
-                         ptrdiff_t src_pitch, size_t rows, size_t cols)
+MM_INLINE void transpose(const size_t elem_bytes, uint8_t *dst, ptrdiff_t dst_pitch, const uint8_t *src, ptrdiff_t src_pitch,
+                         size_t rows, size_t cols)
 {
     for (size_t i = 0; i < rows; i++) {
         const uint8_t *from = src + src_pitch * (ptrdiff_t)i;

@@ -6,7 +6,7 @@
 #include "kern/x86/mm_x86.h"
 
 enum { VL = 8, MR = 4, NV = 3, DIRECT_M = 4 };
-#define EACH_MR(X) X(1) X(2) X(3) X(4)
+#define EACH_MR(X)     X(1) X(2) X(3) X(4)
 #define EACH_NV(mr, X) X(mr, 1) X(mr, 2) X(mr, 3)
 typedef __m256 vf;
 
@@ -60,8 +60,7 @@ MM_INLINE vf v_widen(const int dtype, const void *p, int lanes)
     }
     switch (dtype) {
     case VTRN_DT_TF32: return tf32_round(lanes == VL ? _mm256_loadu_ps(p) : v_load_part(p, lanes));
-    case VTRN_DT_BF16:
-        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)), 16));
+    case VTRN_DT_BF16: return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)), 16));
     case VTRN_DT_F16: return _mm256_cvtph_ps(_mm_loadu_si128(p));
     case VTRN_DT_F8E4M3:
     case VTRN_DT_F8E4M3FN:
@@ -81,7 +80,7 @@ MM_INLINE vf scale_value(__m256i code)
 }
 MM_INLINE void v_widen_mx(const int dtype, const void *p, const uint8_t *scale, int lanes, vf out[4])
 {
-    uint8_t end[8 * 4] = {0}, scale_end[8] = {0};
+    uint8_t end[8 * 4] = { 0 }, scale_end[8] = { 0 };
     const bool fp4 = dtype == VTRN_DT_F4E2M1FNX4;
     if (lanes < VL) {
         memcpy(end, p, (size_t)lanes * (fp4 ? 2 : 4));
@@ -91,7 +90,7 @@ MM_INLINE void v_widen_mx(const int dtype, const void *p, const uint8_t *scale, 
     }
     vf factor = scale_value(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)scale)));
     if (fp4) {
-        const float values[16] = {MM_E2M1_VALUES};
+        const float values[16] = { MM_E2M1_VALUES };
         vf positive = _mm256_loadu_ps(values);
         __m256i packed = _mm256_cvtepu16_epi32(_mm_loadu_si128(p));
         for (int q = 0; q < 4; q++) { /* the permute reads the low three bits; bit 3 is the sign */

@@ -4,7 +4,7 @@
 #include "kern/x86/mm_words_avx512.h"
 
 enum { MR = 8, NV = 2, DIRECT_M = 4 };
-#define EACH_MR(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#define EACH_MR(X)     X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #define EACH_NV(mr, X) X(mr, 1) X(mr, 2)
 
 MM_INLINE int direct_vectors(int m) { return m <= 2 ? 8 : 4; }
@@ -25,8 +25,8 @@ MM_INLINE vf f8_value(const int dtype, __m512i code)
     __m512i sign = _mm512_slli_epi32(_mm512_and_si512(code, _mm512_set1_epi32(0x80)), 24);
     __m512i bits = _mm512_add_epi32(_mm512_slli_epi32(magnitude, f.shift), _mm512_set1_epi32(f.rebias));
     __mmask16 denormal = _mm512_cmplt_epi32_mask(magnitude, _mm512_set1_epi32(f.least_normal));
-    bits = _mm512_castps_si512(_mm512_mask_mul_ps(_mm512_castsi512_ps(bits), denormal, _mm512_cvtepi32_ps(magnitude),
-                                                  _mm512_set1_ps(f.denormal_unit)));
+    bits = _mm512_castps_si512(
+        _mm512_mask_mul_ps(_mm512_castsi512_ps(bits), denormal, _mm512_cvtepi32_ps(magnitude), _mm512_set1_ps(f.denormal_unit)));
     __mmask16 special = _mm512_cmpge_epi32_mask(magnitude, _mm512_set1_epi32(f.least_special));
     bits = _mm512_mask_or_epi32(bits, special, bits, _mm512_set1_epi32(0x7f800000));
     return _mm512_castsi512_ps(_mm512_or_si512(bits, sign));
@@ -36,8 +36,7 @@ MM_INLINE vf v_widen(const int dtype, const void *p, int lanes)
     __mmask16 mask = mask16(lanes);
     switch (dtype) {
     case VTRN_DT_TF32: return tf32_round(_mm512_maskz_loadu_ps(mask, p));
-    case VTRN_DT_BF16:
-        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p)), 16));
+    case VTRN_DT_BF16: return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p)), 16));
     case VTRN_DT_F16: return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, p));
     case VTRN_DT_F8E4M3:
     case VTRN_DT_F8E4M3FN:
@@ -60,7 +59,7 @@ MM_INLINE void v_widen_mx(const int dtype, const void *p, const uint8_t *scale, 
     vf factor = scale_value(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, scale)));
     if (dtype == VTRN_DT_F4E2M1FNX4) {
         __m512i packed = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p));
-        static const float table[16] = {MM_E2M1_VALUES};
+        static const float table[16] = { MM_E2M1_VALUES };
         vf values = _mm512_loadu_ps(table);
         for (int q = 0; q < 4; q++) /* the permute reads the low four bits of each index */
             out[q] = _mm512_maskz_mul_ps(mask, _mm512_permutexvar_ps(_mm512_srli_epi32(packed, 4 * q), values), factor);

@@ -1,20 +1,20 @@
 /* The tile product on VDPBF16PS, for operands whose values are bf16 exactly: bf16, fp8, and scaled MX values. Twice the
- * speed of fp32 fma, and the same bits: mm_pairs_avx512.h says why and when, mm_selftest_avx512bf16.c checks it on this
+ * speed of fp32 fma, and the same bits: mm_pairs_avx512bf16.h says why and when, mm_selftest_avx512bf16.c checks it on this
  * processor before the level is used. A panel of the destination whose operands fail the test goes to the fma version as a
  * whole, before anything of it has been written.
  *
  * Register tiles: 4 x 4 (8 loads for 16 instructions) on a panel of 64 columns, 16 KiB of pairs at 128 steps. Narrower
  * panels use up to 8 rows, since the latency of the instruction (6 cycles, up to two a cycle) asks for 12 chains. */
-#include "kern/x86/mm_pairs_avx512.h"
+#include "kern/x86/mm_pairs_avx512bf16.h"
 
 #include "kern/mm_end.inc.c"
 
 enum { MR = 8, NV = 4, NR = PAIRS_WIDTH, FEW_M = 3 };
 _Static_assert((int)NR == NV * (int)VL && NR * 4 <= (int)MM_PANEL_BYTES, "blocks of mm_int.h");
 #define EACH_TILE(X) \
-    X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1) \
-    X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2) \
-    X(1, 3) X(2, 3) X(3, 3) X(4, 3) X(1, 4) X(2, 4) X(3, 4) X(4, 4)
+    X(1, 1) \
+    X(2, 1) X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1) X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2) \
+        X(1, 3) X(2, 3) X(3, 3) X(4, 3) X(1, 4) X(2, 4) X(3, 4) X(4, 4)
 static int rows_of_tile(int nv) { return nv <= 2 ? 8 : 4; }
 
 struct tile {
@@ -63,7 +63,7 @@ typedef void tile_fn(const struct tile *);
     MM_TILE static void tile_##mr##_##nv(const struct tile *t) { run_tile(mr, nv, t); }
 #define TILE_ENTRY(mr, nv) [mr][nv] = tile_##mr##_##nv,
 EACH_TILE(TILE)
-static tile_fn *const tiles[MR + 1][NV + 1] = {EACH_TILE(TILE_ENTRY)};
+static tile_fn *const tiles[MR + 1][NV + 1] = { EACH_TILE(TILE_ENTRY) };
 
 /* The topmost tile of a panel packs the moving operand `x` (columns of the panel, `rows` rows) itself, into b for the tiles
  * below, hidden by the multiplications. Whether the pairs are exact is known after it and before its results are stored. */
@@ -89,10 +89,8 @@ MM_INLINE bool run_first_tile(const int dtype, const int mr, const int nv, const
     uint32_t *b = f->b;
     for (int rows = f->rows; rows > 0; rows -= 2, row += 2 * pitch, a += VL, b += NR) {
         __m512i x[NV];
-        if (VTRN_LIKELY(rows > 1))
-            load_pairs(dtype, nv, &table, row, row + pitch, &mask, &mask, &seen, x);
-        else
-            load_pairs(dtype, nv, &table, row, row, &mask, &none, &seen, x);
+        if (VTRN_LIKELY(rows > 1)) load_pairs(dtype, nv, &table, row, row + pitch, &mask, &mask, &seen, x);
+        else load_pairs(dtype, nv, &table, row, row, &mask, &none, &seen, x);
 #pragma GCC unroll 16
         for (int j = 0; j < nv; j++) _mm512_storeu_si512(b + j * VL, x[j]);
         multiply(mr, nv, c, a, x);
@@ -115,7 +113,7 @@ MM_TILE static bool first_tile_1(const struct tile *t, const struct first *f) { 
 MM_TILE static bool first_tile_2(const struct tile *t, const struct first *f) { return first_tile(8, 2, t, f); }
 MM_TILE static bool first_tile_3(const struct tile *t, const struct first *f) { return first_tile(4, 3, t, f); }
 MM_TILE static bool first_tile_4(const struct tile *t, const struct first *f) { return first_tile(4, 4, t, f); }
-static first_tile_fn *const first_tiles[NV + 1] = {NULL, first_tile_1, first_tile_2, first_tile_3, first_tile_4};
+static first_tile_fn *const first_tiles[NV + 1] = { NULL, first_tile_1, first_tile_2, first_tile_3, first_tile_4 };
 
 struct block { /* MM_BLOCK_M rows of the destination */
     const struct mm_product *p;
@@ -131,7 +129,8 @@ static bool run_panel(const struct block *w, int n0, int n)
     const int nv = mm_div_up(n, VL), step = rows_of_tile(nv), tiles_m = mm_div_up(w->m, step);
     const int next_n0 = n0 + n, next_n = mm_min(NR, p->x.columns - next_n0);
     const bool fused = w->m >= step && p->steps == 1;
-    if (!fused && !pairs_exact(w->s_exponent, pack_pairs(&p->x, p->rows, n0, n, &(struct packed_pairs){w->b, NR, VL}))) return false;
+    if (!fused && !pairs_exact(w->s_exponent, pack_pairs(&p->x, p->rows, n0, n, &(struct packed_pairs){ w->b, NR, VL })))
+        return false;
     for (int i = 0; i < tiles_m; i++) {
         int m = i * step, left = w->m - m;
         struct tile t = {
@@ -149,7 +148,7 @@ static bool run_panel(const struct block *w, int n0, int n)
         }
         if (fused && i == 0) {
             struct mm_operand x = mm_columns(&p->x, n0, n);
-            struct first f = {&x, p->rows, w->s_exponent, w->b};
+            struct first f = { &x, p->rows, w->s_exponent, w->b };
             if (!first_tiles[nv](&t, &f)) return false;
         } else {
             tiles[mm_min(step, left)][nv](&t);
@@ -175,7 +174,7 @@ static void run_block(struct block *w)
     w->s_exponent = EXPONENT_ALL_ZERO;
     mm_prefetch_rows(&p->x, 0, p->rows, 0, mm_min(NR, p->x.columns)); /* arrives while the stationary operand is packed */
     for (int m = 0; m < w->m; m += NR) {
-        struct packed_pairs panels = {w->a + (ptrdiff_t)m * w->pairs, VL, (ptrdiff_t)VL * w->pairs};
+        struct packed_pairs panels = { w->a + (ptrdiff_t)m * w->pairs, VL, (ptrdiff_t)VL * w->pairs };
         int exponent = pack_pairs(&p->s, p->rows, w->m0 + m, w->m - m, &panels);
         w->s_exponent = mm_min(w->s_exponent, exponent);
     }
@@ -208,7 +207,7 @@ static void pairs_product(const struct mm_product *p)
         vtrn_mm_fma_avx512(p);
         return;
     }
-    struct block w = {.p = p, .a = (uint32_t *)(void *)(p->scratch + MM_AT_PAIRS), .pairs = mm_div_up(steps, 2)};
+    struct block w = { .p = p, .a = (uint32_t *)(void *)(p->scratch + MM_AT_PAIRS), .pairs = mm_div_up(steps, 2) };
     w.b = w.a + (MM_BLOCK_M + NR) * MM_BLOCK_STEPS / 2;
     for (w.m0 = 0; w.m0 < p->s.columns; w.m0 += MM_BLOCK_M) {
         w.m = mm_min(MM_BLOCK_M, p->s.columns - w.m0);

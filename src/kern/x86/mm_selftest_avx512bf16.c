@@ -44,7 +44,7 @@ struct range {
 static bool chains_agree(uint64_t *state, const struct range *range)
 {
     uint32_t s[PAIRS][16], x[PAIRS][16];
-    float expected[16] = {0}, got[16];
+    float expected[16] = { 0 }, got[16];
     for (int k = 0; k < PAIRS; k++) {
         for (int lane = 0; lane < 16; lane++) {
             uint32_t s0 = random_bf16(state, range->s_least, range->s_spread, range->specials);
@@ -68,9 +68,15 @@ static bool chains_agree(uint64_t *state, const struct range *range)
 bool vtrn_mm_bf16_selftest(void)
 {
     static const struct range ranges[] = {
-        {120, 14, 120, 14, false}, {127, 1, 127, 2, false}, {127 - 56, 1, 127 - 56, 1, false},
-        {127 - 56, 12, 127 - 56, 12, false}, {127 - 112, 90, 127, 90, false}, {1, 60, 127 + 14, 60, false},
-        {127 + 60, 10, 127 + 60, 10, false}, {127 + 60, 20, 127 + 50, 30, true}, {110, 30, 110, 30, true},
+        { 120, 14, 120, 14, false },
+        { 127, 1, 127, 2, false },
+        { 127 - 56, 1, 127 - 56, 1, false },
+        { 127 - 56, 12, 127 - 56, 12, false },
+        { 127 - 112, 90, 127, 90, false },
+        { 1, 60, 127 + 14, 60, false },
+        { 127 + 60, 10, 127 + 60, 10, false },
+        { 127 + 60, 20, 127 + 50, 30, true },
+        { 110, 30, 110, 30, true },
     };
     uint64_t state = 1;
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)

@@ -19,11 +19,15 @@ MM_INLINE tv tv_load(const uint8_t *p, ptrdiff_t lane_pitch)
 MM_INLINE void tv_store(uint8_t *p, tv v) { _mm512_storeu_si512(p, v); }
 MM_INLINE tv tv_zip_low(const int elem_bytes, tv a, tv b)
 {
-    return elem_bytes == 1 ? _mm512_unpacklo_epi8(a, b) : elem_bytes == 2 ? _mm512_unpacklo_epi16(a, b) : _mm512_unpacklo_epi32(a, b);
+    return elem_bytes == 1   ? _mm512_unpacklo_epi8(a, b)
+           : elem_bytes == 2 ? _mm512_unpacklo_epi16(a, b)
+                             : _mm512_unpacklo_epi32(a, b);
 }
 MM_INLINE tv tv_zip_high(const int elem_bytes, tv a, tv b)
 {
-    return elem_bytes == 1 ? _mm512_unpackhi_epi8(a, b) : elem_bytes == 2 ? _mm512_unpackhi_epi16(a, b) : _mm512_unpackhi_epi32(a, b);
+    return elem_bytes == 1   ? _mm512_unpackhi_epi8(a, b)
+           : elem_bytes == 2 ? _mm512_unpackhi_epi16(a, b)
+                             : _mm512_unpackhi_epi32(a, b);
 }
 
 #include "kern/transpose.inc.c"

@@ -1,13 +1,13 @@
-/* Inside kern/x86 only: operands as pairs of bf16 for VDPBF16PS, on AVX-512 BW. A dword holds two steps of the chain of
- * one column, the earlier one in the high half, because the instruction adds the high product first:
+/* Inside kern/x86 only: operands as pairs of bf16 for VDPBF16PS, with the permutes of AVX-512 VBMI. A dword holds two steps
+ * of the chain of one column, the earlier one in the high half, because the instruction adds the high product first:
  *
  *      31             16 15              0
  *     | step 2i (bf16)  | step 2i+1 (bf16) |
  *
  * The instruction takes denormals as zero and flushes them. While packing, the least magnitude other than 0 is tracked;
  * with it `pairs_exact` decides whether that can ever show. */
-#ifndef VTRN_KERN_MM_PAIRS_AVX512_H
-#define VTRN_KERN_MM_PAIRS_AVX512_H
+#ifndef VTRN_KERN_MM_PAIRS_AVX512BF16_H
+#define VTRN_KERN_MM_PAIRS_AVX512BF16_H
 #include "kern/x86/mm_words_avx512.h"
 
 enum {
@@ -25,15 +25,16 @@ static inline bool pairs_exact(int s_exponent, int x_exponent) { return s_expone
 struct f8_table {
     __m512i low[2], high[2];
 };
-#define E4M3_NUMBER(m) ((m) >= 8 ? ((m) << 4) + 0x3c00 : (m) >= 4 ? 0x3c00 + ((m)-4) * 0x20 : (m) >= 2 ? 0x3b80 + ((m)-2) * 0x40 : (m)*0x3b00)
-#define E5M2_NUMBER(m) ((m) >= 4 ? ((m) << 5) + 0x3800 : (m) >= 2 ? 0x3800 + ((m)-2) * 0x40 : (m)*0x3780)
+#define E4M3_NUMBER(m) \
+    ((m) >= 8 ? ((m) << 4) + 0x3c00 : (m) >= 4 ? 0x3c00 + ((m)-4) * 0x20 : (m) >= 2 ? 0x3b80 + ((m)-2) * 0x40 : (m)*0x3b00)
+#define E5M2_NUMBER(m)          ((m) >= 4 ? ((m) << 5) + 0x3800 : (m) >= 2 ? 0x3800 + ((m)-2) * 0x40 : (m)*0x3780)
 #define SPECIAL(m, inf, number) ((m) > (inf) ? 0x7fc0 : (m) == (inf) ? 0x7f80 : (number))
-#define E4M3(m) SPECIAL(m, 0x78, E4M3_NUMBER(m))
-#define E4M3FN(m) ((m) == 0x7f ? 0x7fc0 : E4M3_NUMBER(m))
-#define E5M2(m) SPECIAL(m, 0x7c, E5M2_NUMBER(m))
-#define TABLE_8(F, m) F((m)), F((m) + 1), F((m) + 2), F((m) + 3), F((m) + 4), F((m) + 5), F((m) + 6), F((m) + 7)
-#define TABLE_32(F, m) TABLE_8(F, m), TABLE_8(F, (m) + 8), TABLE_8(F, (m) + 16), TABLE_8(F, (m) + 24)
-#define TABLE_128(F) TABLE_32(F, 0), TABLE_32(F, 32), TABLE_32(F, 64), TABLE_32(F, 96)
+#define E4M3(m)                 SPECIAL(m, 0x78, E4M3_NUMBER(m))
+#define E4M3FN(m)               ((m) == 0x7f ? 0x7fc0 : E4M3_NUMBER(m))
+#define E5M2(m)                 SPECIAL(m, 0x7c, E5M2_NUMBER(m))
+#define TABLE_8(F, m)           F((m)), F((m) + 1), F((m) + 2), F((m) + 3), F((m) + 4), F((m) + 5), F((m) + 6), F((m) + 7)
+#define TABLE_32(F, m)          TABLE_8(F, m), TABLE_8(F, (m) + 8), TABLE_8(F, (m) + 16), TABLE_8(F, (m) + 24)
+#define TABLE_128(F)            TABLE_32(F, 0), TABLE_32(F, 32), TABLE_32(F, 64), TABLE_32(F, 96)
 
 /* The low bytes of 64 words. */
 MM_INLINE __m512i bytes_of_words(__m512i first, __m512i second)
@@ -42,10 +43,8 @@ MM_INLINE __m512i bytes_of_words(__m512i first, __m512i second)
 }
 static inline struct f8_table load_f8_table(int dtype)
 {
-    static const uint16_t e4m3[128] = {TABLE_128(E4M3)}, e4m3fn[128] = {TABLE_128(E4M3FN)}, e5m2[128] = {TABLE_128(E5M2)};
-    const uint16_t *from = dtype == VTRN_DT_F8E4M3                                    ? e4m3
-                           : dtype == VTRN_DT_F8E5M2 || dtype == VTRN_DT_F8E5M2X4 ? e5m2
-                                                                                       : e4m3fn;
+    static const uint16_t e4m3[128] = { TABLE_128(E4M3) }, e4m3fn[128] = { TABLE_128(E4M3FN) }, e5m2[128] = { TABLE_128(E5M2) };
+    const uint16_t *from = dtype == VTRN_DT_F8E4M3 ? e4m3 : dtype == VTRN_DT_F8E5M2 || dtype == VTRN_DT_F8E5M2X4 ? e5m2 : e4m3fn;
     struct f8_table table;
     for (int i = 0; i < 2; i++) {
         __m512i first = _mm512_loadu_si512(from + 64 * i), second = _mm512_loadu_si512(from + 64 * i + 32);
@@ -80,7 +79,10 @@ MM_INLINE int least_word(__m512i v)
 struct pairs_seen {
     __m512i most[2];
 };
-MM_INLINE struct pairs_seen pairs_seen_none(void) { return (struct pairs_seen){{_mm512_setzero_si512(), _mm512_setzero_si512()}}; }
+MM_INLINE struct pairs_seen pairs_seen_none(void)
+{
+    return (struct pairs_seen){ { _mm512_setzero_si512(), _mm512_setzero_si512() } };
+}
 MM_INLINE void pairs_see(__m512i *most, __m512i x)
 {
     *most = _mm512_max_epu16(*most, _mm512_mullo_epi16(x, _mm512_set1_epi16(-2)));
@@ -108,15 +110,15 @@ struct pairs_mask {
 MM_INLINE struct pairs_mask pairs_mask(int columns)
 {
     __mmask64 mask = columns >= 64 ? ~UINT64_C(0) : columns <= 0 ? 0 : (UINT64_C(1) << columns) - 1;
-    return (struct pairs_mask){mask, {(__mmask32)mask, (__mmask32)(mask >> 32)}};
+    return (struct pairs_mask){ mask, { (__mmask32)mask, (__mmask32)(mask >> 32) } };
 }
 /* Two rows as `vectors` vectors of pairs (bf16 may fill one more, to an even number). */
 MM_INLINE void load_pairs_bf16(const int vectors, const uint8_t *row, const uint8_t *next, const struct pairs_mask *row_mask,
                                const struct pairs_mask *next_mask, struct pairs_seen *seen, __m512i *pair)
 {
     /* word 2c of a result is next[c], word 2c+1 is row[c] */
-    const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5,
-                                         36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+    const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4,
+                                         35, 3, 34, 2, 33, 1, 32, 0);
     const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
 #pragma GCC unroll 2
     for (int g = 0; g < (vectors + 1) / 2; g++) {
@@ -132,9 +134,9 @@ MM_INLINE void load_pairs_f8(const int vectors, const struct f8_table *table, co
                              const struct pairs_mask *row_mask, const struct pairs_mask *next_mask, __m512i *pair)
 {
     /* bytes 4c, 4c+1 of a result are next[c] twice, 4c+2 and 4c+3 row[c] */
-    static const uint8_t order[64] = {
-        64, 64, 0, 0, 65, 65, 1, 1, 66, 66, 2,  2,  67, 67, 3,  3,  68, 68, 4,  4,  69, 69, 5,  5,  70, 70, 6,  6,  71, 71, 7,  7,
-        72, 72, 8, 8, 73, 73, 9, 9, 74, 74, 10, 10, 75, 75, 11, 11, 76, 76, 12, 12, 77, 77, 13, 13, 78, 78, 14, 14, 79, 79, 15, 15};
+    static const uint8_t order[64] = { 64, 64, 0,  0,  65, 65, 1,  1,  66, 66, 2,  2,  67, 67, 3,  3,  68, 68, 4,  4,  69, 69,
+                                       5,  5,  70, 70, 6,  6,  71, 71, 7,  7,  72, 72, 8,  8,  73, 73, 9,  9,  74, 74, 10, 10,
+                                       75, 75, 11, 11, 76, 76, 12, 12, 77, 77, 13, 13, 78, 78, 14, 14, 79, 79, 15, 15 };
     __m512i earlier = _mm512_maskz_loadu_epi8(row_mask->byte, row), later = _mm512_maskz_loadu_epi8(next_mask->byte, next);
     __m512i first = _mm512_loadu_si512(order);
 #pragma GCC unroll 4
@@ -144,14 +146,12 @@ MM_INLINE void load_pairs_f8(const int vectors, const struct f8_table *table, co
         pair[v] = with_sign(f8_magnitude(table, codes), codes);
     }
 }
-MM_INLINE void load_pairs(const int dtype, const int vectors, const struct f8_table *table, const uint8_t *row,
-                          const uint8_t *next, const struct pairs_mask *row_mask, const struct pairs_mask *next_mask,
-                          struct pairs_seen *seen, __m512i *pair)
+MM_INLINE void load_pairs(const int dtype, const int vectors, const struct f8_table *table, const uint8_t *row, const uint8_t *next,
+                          const struct pairs_mask *row_mask, const struct pairs_mask *next_mask, struct pairs_seen *seen,
+                          __m512i *pair)
 {
-    if (dtype == VTRN_DT_BF16)
-        load_pairs_bf16(vectors, row, next, row_mask, next_mask, seen, pair);
-    else
-        load_pairs_f8(vectors, table, row, next, row_mask, next_mask, pair);
+    if (dtype == VTRN_DT_BF16) load_pairs_bf16(vectors, row, next, row_mask, next_mask, seen, pair);
+    else load_pairs_f8(vectors, table, row, next, row_mask, next_mask, pair);
 }
 /* All rows of an operand of bf16 or fp8, `columns` of them from column0, as pairs.
  * The row that an odd number lacks is 0 in both operands: its product is +0, and adding that changes no chain (a chain of
@@ -211,7 +211,7 @@ MM_INLINE void load_mx_codes(const int dtype, const uint8_t *p, __mmask16 mask, 
     if (dtype == VTRN_DT_F4E2M1FNX4) { /* the sign, bit 3 of a code, to bit 15 of its word; bits 2..0 where they are */
         __m512i v = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p));
         const __m512i nibble = _mm512_set1_epi32(0x000f000f);
-        __m512i e = _mm512_and_si512(_mm512_or_si512(v, _mm512_slli_epi32(v, 8)), nibble); /* lanes 0, 2 */
+        __m512i e = _mm512_and_si512(_mm512_or_si512(v, _mm512_slli_epi32(v, 8)), nibble);                       /* lanes 0, 2 */
         __m512i o = _mm512_and_si512(_mm512_or_si512(_mm512_srli_epi32(v, 4), _mm512_slli_epi32(v, 4)), nibble); /* lanes 1, 3 */
         *even = _mm512_or_si512(e, _mm512_slli_epi16(e, 12));
         *odd = _mm512_or_si512(o, _mm512_slli_epi16(o, 12));
@@ -223,16 +223,16 @@ MM_INLINE void load_mx_codes(const int dtype, const uint8_t *p, __mmask16 mask, 
 }
 /* All rows of an MX operand, scaled, as two rows of pairs each: lanes 0, 1 and lanes 2, 3. Returns the exponent of the
  * least magnitude, or EXPONENT_NEVER when a value is not finite or not normal. */
-MM_INLINE int pack_pairs_mx_as(const int dtype, const struct mm_operand *op, int rows, int column0,
-                               int columns, const struct packed_pairs *out)
+MM_INLINE int pack_pairs_mx_as(const int dtype, const struct mm_operand *op, int rows, int column0, int columns,
+                               const struct packed_pairs *out)
 {
     const bool fp4 = dtype == VTRN_DT_F4E2M1FNX4;
     const int elem_bytes = fp4 ? 2 : 4;
     const struct f8_table table = load_f8_table(dtype);
     const __m512i e2m1 = _mm512_broadcast_i32x4(_mm_setr_epi16(0, 0x3f00, 0x3f80, 0x3fc0, 0x4000, 0x4040, 0x4080, 0x40c0));
     const __m512i high = _mm512_set1_epi32((int)0xffff0000);
-    struct scaled_range seen = {_mm512_set1_epi16(INT16_MAX), _mm512_setzero_si512(), _mm512_setzero_si512(),
-                                _mm512_setzero_si512()};
+    struct scaled_range seen = { _mm512_set1_epi16(INT16_MAX), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                                 _mm512_setzero_si512() };
     const uint8_t *row = op->data + (ptrdiff_t)elem_bytes * column0, *scale_row = op->scale + column0;
     uint32_t *to = out->data;
     for (int r = 0; r < rows; r++, row += op->pitch, scale_row += op->scale_pitch, to += 2 * out->step) {
@@ -253,16 +253,14 @@ MM_INLINE int pack_pairs_mx_as(const int dtype, const struct mm_operand *op, int
             odd = with_sign(scale_words(odd_mag, exponent, &seen), odd);
             /* (even << 16) | (odd & 0xffff) and (even & high) | (odd >> 16) */
             _mm512_storeu_si512(to + out->vector * v, _mm512_ternarylogic_epi32(high, _mm512_slli_epi32(even, 16), odd, 0xca));
-            _mm512_storeu_si512(to + out->step + out->vector * v, _mm512_ternarylogic_epi32(high, even, _mm512_srli_epi32(odd, 16), 0xca));
+            _mm512_storeu_si512(to + out->step + out->vector * v,
+                                _mm512_ternarylogic_epi32(high, even, _mm512_srli_epi32(odd, 16), 0xca));
         }
     }
     return scaled_exponent(&seen);
 }
 
-static inline bool pairs_possible(uint8_t dtype)
-{
-    return (VTRN_DTBIT(BF16) | VTRN_DTS_F8 | VTRN_DTS_MX) >> dtype & 1;
-}
+static inline bool pairs_possible(uint8_t dtype) { return (VTRN_DTBIT(BF16) | VTRN_DTS_F8 | VTRN_DTS_MX) >> dtype & 1; }
 static int pack_pairs(const struct mm_operand *op, int rows, int column0, int columns, const struct packed_pairs *out)
 {
     switch (op->dtype) {
@@ -271,8 +269,9 @@ static int pack_pairs(const struct mm_operand *op, int rows, int column0, int co
     case VTRN_DT_F8E5M2X4: return pack_pairs_mx_as(VTRN_DT_F8E5M2X4, op, rows, column0, columns, out);
     case VTRN_DT_F8E4M3FNX4: return pack_pairs_mx_as(VTRN_DT_F8E4M3FNX4, op, rows, column0, columns, out);
     case VTRN_DT_F4E2M1FNX4: return pack_pairs_mx_as(VTRN_DT_F4E2M1FNX4, op, rows, column0, columns, out);
-    default: return op->dtype == VTRN_DT_F8E4M3 ? pack_pairs_as(VTRN_DT_F8E4M3, op, rows, column0, columns, out)
-                                                : pack_pairs_as(VTRN_DT_F8E4M3FN, op, rows, column0, columns, out);
+    default:
+        return op->dtype == VTRN_DT_F8E4M3 ? pack_pairs_as(VTRN_DT_F8E4M3, op, rows, column0, columns, out)
+                                           : pack_pairs_as(VTRN_DT_F8E4M3FN, op, rows, column0, columns, out);
     }
 }
 #endif
