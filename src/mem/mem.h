@@ -1,8 +1,8 @@
-/* mem: the emulated memories. HBM tensors are the caller's bytes or our pages; SBUF and PSUM are one physical array
- * each for tensors with an address (partitions a cache line more than their size apart, or all 128 would fall into the same
- * sets of the host's L1), and one block of rows per tensor for automatic ones, pooled by size. Fresh memory reads as poison (0xff: NaN in every float format;
- * 0x7f for integers of automatic tensors) so that uninitialised reads show; the fill is skipped when the first access
- * overwrites it all.
+/* mem: the emulated memories. HBM tensors are the caller's bytes or our pages. SBUF and PSUM are one physical array each for
+ * tensors with an address (partitions lie a cache line more than their size apart, or all 128 would fall into the same sets
+ * of the host's L1), and one block of rows per tensor for automatic ones, pooled by size. Fresh memory reads as poison
+ * (0xff: NaN in every float format; 0x7f for integers of automatic tensors) so that uninitialised reads show; the fill is
+ * skipped where the first access overwrites.
  *
  * One core's memories may be used by one host thread at a time; two cores may run in two threads. */
 #ifndef VTRN_MEM_H
