@@ -44,7 +44,8 @@ def simd_flags(path):
     level = re.search(r"(avx2|avx512bf16|avx512)", path.name)
     avx2 = ["-mavx2", "-mfma", "-mf16c"]
     avx512 = [*avx2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]
-    return {"avx2": avx2, "avx512": avx512, "avx512bf16": [*avx512, "-mavx512bf16", "-mavx512vbmi"]}[level.group(1)] if level else []
+    flags = {"avx2": avx2, "avx512": avx512, "avx512bf16": [*avx512, "-mavx512bf16", "-mavx512vbmi"]}
+    return flags[level.group(1)] if level else []
 
 
 def anchors(path):
