@@ -111,7 +111,7 @@ struct vtrn_kern {
     /* The destination overlaps neither operand nor scratch. A tile may be computed in parts, by several threads: columns
      * [n0, n1) with x and d moved right, rows [m0, m1) with s moved right and d moved down give the same bits. Parts of n in
      * multiples of 64 and of m in multiples of 8 waste nothing; each part of n packs s again (1 % of the work at n = 512,
-     * 5 % at 64), each part of m converts x again (the same at m = 128 and 16), so cut n while parts stay >= 128 wide. */
+     * 8 % at 64), each part of m converts x again (the same at m = 128 and 16), so cut n while parts stay >= 128 wide. */
     void (*mm)(const struct vtrn_mm *mm);
     void (*mm_mx)(const struct vtrn_mm_mx *mm);
     size_t mm_scratch_bytes;

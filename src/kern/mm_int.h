@@ -104,17 +104,17 @@ MM_INLINE struct mm_f8 mm_f8(const int dtype)
 }
 #define MM_E2M1_VALUES 0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6
 /* Asks for the moving rows of the next panel, into the second cache: the first is full of the present one. A row there has
- * at most 128 bytes, so two or three lines: no loop over them, its end would be mispredicted, and this runs between tiles.
+ * two lines most of the time; the loop over more runs only where it must, its end would be mispredicted between tiles.
  * Always inline: gcc takes a function that only prefetches for one without effect, and drops calls of it. */
 MM_INLINE void mm_prefetch_rows(const struct mm_operand *op, int row0, int rows, int column0, int columns)
 {
     const uint8_t *p = op->data + op->pitch * row0 + (ptrdiff_t)op->elem_bytes * column0;
     const ptrdiff_t last = columns * op->elem_bytes - 1;
-    bool three = ((uintptr_t)p & 63) + (size_t)last >= 128;
+    bool more = ((uintptr_t)p & 63) + (size_t)last >= 128;
     for (int r = 0; r < rows; r++, p += op->pitch) {
         __builtin_prefetch(p, 0, 2);
         __builtin_prefetch(p + last, 0, 2);
-        if (three) __builtin_prefetch(p + 64, 0, 2);
+        for (ptrdiff_t b = 64; more && b < last; b += 64) __builtin_prefetch(p + b, 0, 2);
     }
 }
 static inline int mm_min(int a, int b) { return a < b ? a : b; }
