@@ -126,8 +126,9 @@ static void differ(const struct call *c, const struct buffers *b, enum vtrn_cpu_
 }
 static void check(const struct call *c, struct buffers *b, struct rows_rng *rng, size_t n, bool in_place)
 {
-    /* typed destinations are aligned to their elements, others to nothing */
-    const bool typed = c->run != run_store && c->run != run_store_sr && c->run != run_tt_bits && c->run != run_ts_bits;
+    /* typed destinations are aligned to their elements, others to nothing; in place the source is fp32 at the same address */
+    const bool typed =
+        in_place || (c->run != run_store && c->run != run_store_sr && c->run != run_tt_bits && c->run != run_ts_bits);
     const size_t a_bytes = n * (size_t)c->a_bytes, start = GUARD + rows_below(rng, 8) / (typed ? 4 : 1) * (typed ? 4 : 1);
     uint8_t *a = b->source[0] - a_bytes, *second = b->source[1] - n * (size_t)c->b_bytes;
 
