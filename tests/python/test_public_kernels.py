@@ -4,6 +4,7 @@ VTRN_PUBLIC names a folder that holds checkouts of aws-neuron/aws-neuron-sdk and
 skip. Nothing of the checkouts is part of this project.
 """
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -37,6 +38,12 @@ SCRIPTS = [
     (TUTORIALS / "matrix_multiplication/matrix_multiplication_torch.py", "NKI and Torch match", 5, TARGETS),
     (TUTORIALS / "mxfp-matmul/mx_toplevel.py", "np.allclose pass? True", 6, ("trn3",)),
 ]
+if importlib.util.find_spec("jax"):
+    SCRIPTS += [
+        (EXAMPLES / "getting_started_jax.py", "[2. 2. 2.]", 4, TARGETS),
+        (EXAMPLES / "transpose2d/transpose2d_jax.py", "NKI and JAX match", 1, TARGETS),
+        (EXAMPLES / "average_pool2d/average_pool2d_jax.py", "NKI and JAX match", 1, TARGETS),
+    ]
 CASES = [(script, words, count, target) for script, words, count, targets in SCRIPTS for target in targets]
 
 
@@ -63,8 +70,6 @@ def test_a_kernel_that_should_fail_says_why(tmp_path):
 
 
 def load_kernels(path):
-    import importlib.util
-
     try:
         vtrn.install_nki()
         spec = importlib.util.spec_from_file_location(f"public_{path.stem}", path)
@@ -97,3 +102,20 @@ def test_mamba_on_random_data(version, target):
         h = np.exp(d * a) * h + d * u[0, :, t, None] * b[0, :, t]
         want[:, t] = (h * c[0, :, t]).sum(1)
     np.testing.assert_allclose(got[0], want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_kernels_that_have_no_reference(target):
+    """Scripts that only print: their kernels on random data, against NumPy."""
+    x, y = random_array(1, 100, 77, dtype=np.float16), random_array(2, 100, 77, dtype=np.float16)
+    for name in ("getting_started_torch", "getting_started_baremetal"):
+        kernel = load_kernels(EXAMPLES / f"{name}.py").nki_tensor_add_kernel
+        assert np.array_equal(vtrn.run(kernel, x, y, target=target), x + y)
+    even, odd = vtrn.run(load_kernels(EXAMPLES / "index-case-1.py").tensor_split_kernel_, x, target=target)
+    assert np.array_equal(even, x[:, ::2]) and np.array_equal(odd, x[:, 1::2])
+    z = random_array(3, 64, 12, 18)
+    pooled = vtrn.run(load_kernels(EXAMPLES / "index-case-3.py").tensor_maxpool_kernel_, z, 3, target=target)
+    assert np.array_equal(pooled, z.reshape(64, 4, 3, 6, 3).max((2, 4)))
+    w = random_array(4, 128, 512)
+    result = vtrn.run(load_kernels(EXAMPLES / "layout-pass.py").tensor_exp_kernel_, w, target=target)
+    np.testing.assert_allclose(result, np.exp(w), rtol=1e-6)
