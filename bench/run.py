@@ -40,14 +40,12 @@ BEGIN, END = "<!-- begin: written by ./dev bench --docs -->", "<!-- end -->"
 
 
 def write_docs(rows):
-    """The table of docs/performance.md, between its two marks."""
+    """The table of docs/performance.md, between its two marks: the figures that have a goal."""
     before, _, rest = DOCS.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
     lines = [f"Measured on: {host()}.", "", "| figure | value | unit | goal | reached |", "|---|---|---|---|---|"]
-    for row in rows:
-        goal = "" if row["goal"] is None else f"{row['goal']:g}"
-        reached = "" if row["goal"] is None else "yes" if row["ok"] else "no"
-        lines.append(f"| {row['name']} | {row['value']:.4g} | {row['unit']} | {goal} | {reached} |")
+    for row in (row for row in rows if row["goal"] is not None):
+        lines.append(f"| {row['name']} | {row['value']:.4g} | {row['unit']} | {row['goal']:g} | {'yes' if row['ok'] else 'no'} |")
     DOCS.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
 
 
