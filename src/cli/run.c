@@ -77,31 +77,44 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* One element's bits. Floats: random sign, mantissa and an exponent from a narrow range below 1, so that nothing overflows;
- * integers: 0 .. 7, so that they may be indices of something; packed and scale bytes likewise stay finite. */
-static uint32_t random_element(const char *dtype, uint64_t random)
-{
-    uint32_t r = (uint32_t)random;
+/* Random bits of an element: `keep` of them as they come, and an exponent of base .. base + vary. Floats: any sign and mantissa,
+ * an exponent below 1, so that nothing overflows; others: 0 .. 7, so that they may be indices of something. */
+struct filler {
+    const char *dtype;
+    uint32_t keep, base, vary, shift;
+};
+static const struct filler fillers[] = {
+    { "float32", 0x807fffff, 123, 3, 23 },
+    { "tfloat32", 0x807fffff, 123, 3, 23 },
+    { "bfloat16", 0x807f, 123, 3, 7 },
+    { "float16", 0x83ff, 11, 3, 10 },
+    { "float8_e5m2", 0x83, 11, 3, 2 },
+    { "float8_e4m3", 0x87, 3, 3, 3 },
+    { "float8_e4m3fn", 0x87, 3, 3, 3 },
+    { "float8_e8m0fnu", 0, 124, 3, 0 },
+    { "float8_e5m2_x4", 0x83838383, 0x30303030, 0, 0 },   /* exponent 12 in each byte: 1/8 */
+    { "float8_e4m3fn_x4", 0x87878787, 0x20202020, 0, 0 }, /* exponent 4: 1/8 */
+    { "float4_e2m1fn_x4", 0xffff, 0, 0, 0 },              /* every nibble is a number */
+    { "bool_", 1, 0, 0, 0 },
+};
+static const struct filler small_integers = { NULL, 7, 0, 0, 0 };
 
-    if (strcmp(dtype, "float32") == 0 || strcmp(dtype, "tfloat32") == 0) return (r & 0x807fffffu) | (123u + (r >> 23 & 3)) << 23;
-    if (strcmp(dtype, "bfloat16") == 0) return (r & 0x807fu) | (123u + (r >> 16 & 3)) << 7;
-    if (strcmp(dtype, "float16") == 0) return (r & 0x83ffu) | (11u + (r >> 16 & 3)) << 10;
-    if (strcmp(dtype, "float8_e5m2") == 0) return (r & 0x83u) | (11u + (r >> 16 & 3)) << 2;
-    if (strncmp(dtype, "float8_e4m3", 11) == 0 && !strstr(dtype, "_x4")) return (r & 0x87u) | (3u + (r >> 16 & 3)) << 3;
-    if (strcmp(dtype, "float8_e8m0fnu") == 0) return 124u + (r & 3);
-    if (strcmp(dtype, "float4_e2m1fn_x4") == 0) return r & 0xffffu; /* every nibble is finite */
-    if (strcmp(dtype, "float8_e5m2_x4") == 0) return (r & 0x83838383u) | 0x30303030u; /* exponent 12: 1/8 */
-    if (strcmp(dtype, "float8_e4m3fn_x4") == 0) return (r & 0x87878787u) | 0x20202020u; /* exponent 4: 1/8 */
-    if (strcmp(dtype, "bool_") == 0) return r & 1;
-    return r & 7;
+static const struct filler *filler_of(const char *dtype)
+{
+    for (size_t i = 0; i < sizeof fillers / sizeof fillers[0]; i++)
+        if (strcmp(fillers[i].dtype, dtype) == 0) return &fillers[i];
+    return &small_integers;
 }
 
 static void *filled(const struct job *job, const struct vtrn_tensor_info *info, uint64_t seed)
 {
+    const struct filler *f = filler_of(info->dtype);
     uint8_t *bytes = calloc(info->size_bytes ? info->size_bytes : 1, 1);
 
-    for (size_t at = 0; bytes && strcmp(job->fill, "random") == 0 && at < info->size_bytes; at += info->element_bytes) {
-        uint32_t element = random_element(info->dtype, next_random(&seed));
+    if (!bytes || strcmp(job->fill, "random") != 0) return bytes;
+    for (size_t at = 0; at < info->size_bytes; at += info->element_bytes) {
+        uint64_t random = next_random(&seed);
+        uint32_t element = ((uint32_t)random & f->keep) | (f->base + (uint32_t)(random >> 32 & f->vary)) << f->shift;
 
         for (size_t b = 0; b < info->element_bytes; b++) bytes[at + b] = (uint8_t)(element >> 8 * b); /* little endian */
     }

@@ -13,3 +13,11 @@ import numpy as np
 x, y = np.load("x.npy"), np.load("out/y.npy")
 assert x.dtype == y.dtype and (x == y).all()' || exit 1
 done
+# Random inputs are different numbers within -1 .. 1.
+for dtype in f32 f16; do
+    sed "s/bf16/$dtype/" "$DATA/copy.vt" >copy.vt
+    "$VTRN" run copy.vt --fill random --output out >/dev/null && "$PYTHON" -c '
+import numpy as np
+y = np.load("out/y.npy")
+assert (abs(y) < 1).all() and np.unique(y).size > 2000 and (y < 0).any() and (y > 0).any()' || exit 1
+done
