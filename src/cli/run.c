@@ -18,7 +18,7 @@ static const char help[] =
     "Python, gives the same bits as the kernel, and prints each result with its shape, dtype and digest (FNV-1a 64).\n"
     "\n"
     "  -i, --input NAME=FILE   the bytes of an input; NAME may be its position, counted from 0\n"
-    "      --fill HOW          inputs without a file: zeros, or random (seeded; what floats read is in -1 .. 1)\n"
+    "      --fill HOW          inputs without a file: zeros, or random (seeded; floats within -1 .. 1)\n"
     "  -o, --output DIR        write each result to DIR/NAME.npy\n"
     "      --threads N         host threads (default: all)\n"
     "      --seed N            of random inputs, stochastic rounding and the chip's generators (default 0)\n"
