@@ -42,11 +42,12 @@ static bool slice_is_over(void *self)
     return now_ms() >= chip->slice_end_ms;
 }
 
+/* The share of the lists that is done; unknown while lists grow, and with loops, which say nothing of their turns. */
 static double share_done(const struct vtrn_chip *chip)
 {
     uint64_t done = 0, all = 0;
     for (int c = 0; c < chip->prog->cores; c++) {
-        if (!(chip->closed >> c & 1)) return -1;
+        if (!(chip->closed >> c & 1) || chip->prog->code[c].loops) return -1;
         done += vtrn_core_position(chip->core[c]);
         all += chip->prog->code[c].count;
     }
