@@ -344,21 +344,41 @@ static void test_progress_and_interrupt(void **state)
         start(&rig, 2, true);
         run_fails(&rig, cores == 1 ? 1 : 3, VTRN_INTERRUPTED, "interrupted at kernel.py:");
         assert_int_equal(rig.asked, 3);
-        assert_false(rig.elsewhere); /* only in the thread that called */
-        assert_true(rig.share >= 0 && rig.share <= 1);
-        rig.asked = 0; /* and goes on */
+        assert_false(rig.elsewhere);  /* only in the thread that called */
+        assert_true(rig.share == -1); /* a loop says nothing of its turns */
+        rig.asked = 0;                /* and goes on */
         run_fails(&rig, cores == 1 ? 1 : 3, VTRN_INTERRUPTED, "interrupted at kernel.py:");
         rig_destroy(&rig);
     }
 }
 
+static void test_progress_without_loops(void **state)
+{
+    struct rig rig = rig_create(1);
+    uint32_t t = tensor(&rig, 0, VTRN_SBUF, 128, 2000);
+    (void)state;
+
+    add_memset(&rig, 0, t, 0);
+    for (int i = 0; i < 100000; i++) add_increment(&rig, 0, t);
+    rig.stop_after = 2;
+    start(&rig, 1, true);
+    run_fails(&rig, 1, VTRN_INTERRUPTED, "interrupted at kernel.py:");
+    assert_true(rig.share > 0 && rig.share < 1);
+    rig_destroy(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_core),          cmocka_unit_test(test_open_list),
-        cmocka_unit_test(test_fault_in_words),    cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_deadlock_in_words), cmocka_unit_test(test_blocked_then_met),
-        cmocka_unit_test(test_mismatch),          cmocka_unit_test(test_progress_and_interrupt),
+        cmocka_unit_test(test_one_core),
+        cmocka_unit_test(test_open_list),
+        cmocka_unit_test(test_fault_in_words),
+        cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_deadlock_in_words),
+        cmocka_unit_test(test_blocked_then_met),
+        cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_progress_and_interrupt),
+        cmocka_unit_test(test_progress_without_loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
