@@ -25,7 +25,7 @@ def _arguments(argv):
     parser.add_argument("--all", action="store_true", help="run also the cases that the suite skips as too large")
     parser.add_argument("--json", metavar="FILE", help="write {collected, passed, failed, skipped, families} there")
     parser.add_argument("--results", metavar="FILE", help="one JSON line a case (default: a temporary file)")
-    parser.add_argument("--resume", action="store_true", help="with --results: leave out the cases recorded there")
+    parser.add_argument("--resume", action="store_true", help="with --results: leave out the cases recorded there (with --all: but for those skipped)")
     parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
     if "--" in argv:
         cut = argv.index("--")

@@ -39,11 +39,16 @@ def pytest_sessionstart(session):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out the cases that an earlier, interrupted run has already recorded."""
+    """Leaves out the cases that an earlier, interrupted run has already recorded.
+
+    A run without size skips takes up those that an earlier run skipped.
+    """
     if not (RESULTS and os.environ.get("VTRN_NKILIB_RESUME") and os.path.exists(RESULTS)):
         return
     with open(RESULTS, encoding="utf-8") as file:
-        done = {json.loads(line)["id"] for line in file if line.strip()}
+        rows = [json.loads(line) for line in file if line.strip()]
+    again = {"skipped"} if os.environ.get("NKILIB_SIMULATION_RUN_ALL") == "1" else set()
+    done = {row["id"] for row in rows if row["outcome"] not in again}
     left = [item for item in items if item.nodeid not in done]
     if len(left) != len(items):
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in done])
