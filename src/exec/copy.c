@@ -10,7 +10,7 @@
 #include "exec/walk_int.h"
 
 enum { PLAN_DIMS = 2 * WALK_DIMS, BLOCK = 64 /* rows and columns of a transposed block */ };
-static const size_t split_bytes = 512 * 1024; /* below, fork and join cost more than the second thread gains */
+static const size_t split_bytes = 64 * 1024; /* some 5 us from memory: below, fork and join cost more than a second thread gains */
 
 struct plan {
     uint8_t *dst;

@@ -151,6 +151,7 @@ enum vtrn_status vtrn_core_run(struct vtrn_core *core, uint32_t end, bool releas
     core->release = release;
     if (release) VTRN_TRY(exec_releases_make(core));
     if (end > code->count) end = code->count;
+    core->end = end;
     while (core->pc < end) {
         uint32_t pc = core->pc;
         enum vtrn_status status;
@@ -161,9 +162,11 @@ enum vtrn_status vtrn_core_run(struct vtrn_core *core, uint32_t end, bool releas
         if (VTRN_UNLIKELY(status != VTRN_OK)) return status;
         if (VTRN_LIKELY(core->pc == pc)) exec_retire(core);
         else VTRN_TRY(moved(core, pc));
-        if (core->counters.instructions % POLL_INSTRUCTIONS == 0 && core->options.interrupt &&
-            core->options.interrupt(core->options.interrupt_self))
-            return VTRN_INTERRUPTED;
+        for (; VTRN_UNLIKELY(core->also_done > 0); core->also_done--) exec_retire(core);
+        if (VTRN_UNLIKELY(core->counters.instructions - core->polled >= POLL_INSTRUCTIONS)) {
+            core->polled = core->counters.instructions;
+            if (core->options.interrupt && core->options.interrupt(core->options.interrupt_self)) return VTRN_INTERRUPTED;
+        }
     }
     return VTRN_OK;
 }

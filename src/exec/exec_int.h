@@ -82,6 +82,10 @@ struct vtrn_core {
     uint8_t *scratch; /* threads * scratch_bytes, 64-byte aligned */
     size_t scratch_bytes;
     struct vtrn_inst inst; /* the one being executed */
+    uint32_t end;          /* of the run that goes on: instructions before it may be done together */
+    uint32_t also_done;    /* instructions after `inst` that its body did with it: see pe_group.c */
+    uint64_t polled;       /* counters.instructions when options.interrupt was asked last */
+    struct vtrn_inst ahead; /* a later one, while it is looked at */
 };
 
 /* One body per instruction, named after it; a missing body is a link error. After OK the run goes on at core->pc + 1:

@@ -30,6 +30,7 @@ size_t exec_pe_scratch_bytes(const struct vtrn_kern *kern)
 struct product {
     struct vtrn_core *core;
     struct exec_view dst, s, x, s_scale, x_scale;
+    const struct vtrn_ap *dst_ap; /* NULL: no instruction's, or products after it must wait */
     int64_t k, m, n;
     int halves; /* double_row: the contraction is two runs of k rows; else 1 */
     bool mx;
@@ -155,6 +156,23 @@ static void gather_scales(const struct exec_view *scale, int64_t k, int64_t c0, 
 }
 
 /* ---------------------------------------------------------------- products */
+static struct vtrn_mm mm_of(const struct product *job, const uint8_t *x, ptrdiff_t x_pitch, int64_t n, float *d, ptrdiff_t d_pitch,
+                            bool acc)
+{
+    return (struct vtrn_mm){ .k = (int)job->k * job->halves,
+                             .m = (int)job->m,
+                             .n = (int)n,
+                             .s = job->s_rows,
+                             .s_pitch = job->s_pitch,
+                             .x = x,
+                             .x_pitch = x_pitch,
+                             .d = d,
+                             .d_pitch = d_pitch,
+                             .s_dtype = job->s.dtype,
+                             .x_dtype = job->x.dtype,
+                             .acc = acc };
+}
+
 static void multiply(const struct product *job, int64_t c0, int64_t n, float *d, ptrdiff_t d_pitch, bool acc, uint8_t *scratch)
 {
     ptrdiff_t x_pitch;
@@ -182,19 +200,8 @@ static void multiply(const struct product *job, int64_t c0, int64_t n, float *d,
         job->core->kern->mm_mx(&mm);
         return;
     }
-    struct vtrn_mm mm = { .k = (int)job->k * job->halves,
-                          .m = (int)job->m,
-                          .n = (int)n,
-                          .s = job->s_rows,
-                          .s_pitch = job->s_pitch,
-                          .x = x,
-                          .x_pitch = x_pitch,
-                          .d = d,
-                          .d_pitch = d_pitch,
-                          .s_dtype = job->s.dtype,
-                          .x_dtype = job->x.dtype,
-                          .acc = acc,
-                          .scratch = scratch };
+    struct vtrn_mm mm = mm_of(job, x, x_pitch, n, d, d_pitch, acc);
+    mm.scratch = scratch;
     job->core->kern->mm(&mm);
 }
 
@@ -219,17 +226,21 @@ static void merge_row(const struct product *job, int64_t m, int64_t c0, int64_t 
     exec_store_f32(job->core, dst, m, 1, c0, n, row);
 }
 
+/* Can kern write the rows where they are? */
+static bool plain_dst(const struct product *job)
+{
+    const struct exec_view *dst = &job->dst;
+
+    return dst->dtype == VTRN_DT_F32 && dst->contiguous && !dst->elem_offset && job->accumulate != EXEC_ADD_WRITTEN;
+}
+
 static void multiply_blocks(const struct exec_rows *rows, int64_t b0, int64_t b1, uint8_t *scratch)
 {
     const struct product *job = rows->data;
     const struct exec_view *dst = &job->dst;
-    bool plain = dst->dtype == VTRN_DT_F32 && dst->contiguous && !dst->elem_offset && job->accumulate != EXEC_ADD_WRITTEN;
+    bool plain = plain_dst(job);
     int64_t c0 = b0 * BLOCK, end = b1 * BLOCK < job->n ? b1 * BLOCK : job->n;
 
-    if (plain && in_place(&job->x, job->halves) && !job->mx) {
-        multiply(job, c0, end - c0, (float *)(void *)(dst->base + c0 * 4), dst->pitch, job->accumulate == EXEC_ADD, scratch);
-        return;
-    }
     for (; c0 < end; c0 += SLICE) {
         int64_t n = end - c0 < SLICE ? end - c0 : SLICE;
 
@@ -254,9 +265,15 @@ static enum vtrn_status run_product(struct vtrn_core *core, struct product *job)
         gather_scales(&job->s_scale, job->k, 0, job->m, space + STATIONARY_BYTES);
         job->s_scales = space + STATIONARY_BYTES;
     }
-    core->counters.macs += (uint64_t)macs;
-    /* A multiply-add costs about a sixteenth of an element of other instructions. */
-    exec_for_partitions(core, blocks, macs / blocks / 16, multiply_blocks, job);
+    if (!job->mx && plain_dst(job) && in_place(&job->x, job->halves)) {
+        struct vtrn_mm mm = mm_of(job, job->x.base, job->x.pitch, job->n, (float *)(void *)job->dst.base, job->dst.pitch,
+                                  job->accumulate == EXEC_ADD);
+
+        exec_group_run(core, &mm, job->dst_ap);
+    } else {
+        core->counters.macs += (uint64_t)macs;
+        exec_for_partitions(core, blocks, macs / blocks / EXEC_MACS_PER_ELEM, multiply_blocks, job);
+    }
     exec_mark_written(&job->dst);
     return VTRN_OK;
 }
@@ -281,6 +298,7 @@ enum vtrn_status vtrn_exec_nc_matmul(struct vtrn_core *core, const struct vtrn_i
     bool adds = arg->accumulate.kind != VTRN_V_NONE && arg->accumulate.i;
 
     job.core = core;
+    job.dst_ap = &arg->dst.ap;
     job.halves = arg->perf_mode.i == VTRN_MATMUL_PERF_DOUBLE_ROW ? 2 : 1;
     job.mx = false;
     VTRN_TRY(exec_resolve(core, &arg->stationary.ap, VTRN_READ, &job.s));

@@ -109,6 +109,12 @@ enum vtrn_status vtrn_prog_edge(struct vtrn_prog *prog, int core, uint32_t consu
                                 struct vtrn_error *err);
 /* Decodes instruction `index` of a core's list (it was checked when it was appended). */
 void vtrn_prog_get(const struct vtrn_prog *prog, int core, uint32_t index, struct vtrn_inst *inst_out);
+/* Its opcode alone. */
+static inline enum vtrn_opcode vtrn_prog_op(const struct vtrn_prog *prog, int core, uint32_t index)
+{
+    const struct vtrn_code *code = &prog->code[core];
+    return (enum vtrn_opcode)((const uint32_t *)(const void *)code->words.data)[code->start[index]] & 0xff;
+}
 /* Drops the code of a core that has been executed, keeps tensors, strings and locations (runs that save nothing). */
 void vtrn_prog_forget_code(struct vtrn_prog *prog, int core);
 
