@@ -90,6 +90,7 @@ int ext_declare_init(void);
 
 /* The thread's trace; NULL outside a kernel. */
 extern _Thread_local struct trace *ext_current;
+extern struct vtrn_page_cache *ext_page_cache; /* memory between runs, results included */
 /* The same, or NULL with an error set that names `what` ("nl.ndarray"). */
 struct trace *ext_trace(const char *what);
 /* Appends t->inst after filling in its location. *serial_out (may be NULL): its number. -1: Python error. */

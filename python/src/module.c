@@ -140,11 +140,15 @@ static struct PyModuleDef definition = {
     .m_size = -1,          .m_methods = functions,
 };
 
+struct vtrn_page_cache *ext_page_cache;
+static const size_t PAGES_KEPT_BYTES = (size_t)128 << 20; /* a chip's SBUF, PSUM, scratch, and results of 64 MiB */
+
 PyMODINIT_FUNC PyInit__vtrn(void)
 {
     PyObject *module = PyModule_Create(&definition);
 
     if (!module) return NULL;
+    if (!ext_page_cache) ext_page_cache = vtrn_page_cache_create(PAGES_KEPT_BYTES); /* without one nothing is kept */
     if (add_types(module) < 0 || ext_add_errors(module) < 0 || ext_add_ops(module) < 0 || ext_add_nisa_functions(module) < 0 ||
         ext_declare_init() < 0 || add_dtypes(module) < 0 || PyModule_AddFunctions(module, ext_declare_functions) < 0 ||
         PyModule_AddFunctions(module, ext_register_functions) < 0)

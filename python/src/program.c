@@ -13,7 +13,7 @@ PyObject *ext_pages_take(void *bytes, size_t size)
     struct pages *pages = PyObject_New(struct pages, &pages_type);
 
     if (!pages) {
-        vtrn_free_pages(bytes, size);
+        vtrn_pages_give(ext_page_cache, bytes, size);
         return NULL;
     }
     pages->bytes = bytes;
@@ -23,7 +23,7 @@ PyObject *ext_pages_take(void *bytes, size_t size)
 
 static void pages_dealloc(PyObject *self)
 {
-    vtrn_free_pages(((struct pages *)self)->bytes, ((struct pages *)self)->size);
+    vtrn_pages_give(ext_page_cache, ((struct pages *)self)->bytes, ((struct pages *)self)->size);
     PyObject_Free(self);
 }
 

@@ -51,6 +51,7 @@ void ext_run_options(const struct ext_run *run, struct vtrn_run_options *options
 {
     vtrn_run_options_init(options);
     options->threads = run->threads;
+    options->pages = ext_page_cache;
     if (run->seed >= 0) options->seed = (uint64_t)run->seed;
     options->stochastic_rounding = run->stochastic_rounding;
     options->mx_scale_v03 = run->mx_scale_v03;
@@ -156,6 +157,14 @@ static int raise_append(struct trace *t, enum vtrn_status status, struct vtrn_er
     return ext_raise_status(status, err, NULL);
 }
 
+/* Asked before an instruction is added: it may be the first to use a tile in whose place another was dropped, and finds that
+ * one's memory free again. */
+static bool batch_is_full(const struct trace *t)
+{
+    if (t->pending == 0 || t->session->lazy || t->open_loops) return false;
+    return t->pending % BATCH_INSTRUCTIONS == 0 || t->pending_bytes >= BATCH_BYTES;
+}
+
 int ext_append(struct trace *t, uint32_t *serial_out)
 {
     struct session *s = t->session;
@@ -163,14 +172,14 @@ int ext_append(struct trace *t, uint32_t *serial_out)
     struct vtrn_error err;
 
     if (VTRN_UNLIKELY(s->stopped)) return ext_raise(ext_errors.error, NULL, "the run has stopped");
+    if (VTRN_UNLIKELY(batch_is_full(t)) && ext_flush(t) < 0) return -1;
     t->inst.loc = ext_where(s);
     status = vtrn_prog_append(s->prog, t->core, &t->inst, NULL, &err);
     if (VTRN_UNLIKELY(status < 0)) return raise_append(t, status, &err);
     if (serial_out) *serial_out = t->serial;
     t->serial++;
     t->pending++;
-    if (VTRN_LIKELY(t->pending % BATCH_INSTRUCTIONS != 0 && t->pending_bytes < BATCH_BYTES) || s->lazy || t->open_loops) return 0;
-    return ext_flush(t);
+    return 0;
 }
 
 /* ---------------------------------------------------------------- life */

@@ -2,6 +2,8 @@
  * are alike, and the chip of the last run stays for reading results, counters and the fault. */
 #include "api/api_int.h"
 
+static const size_t PAGES_KEPT_BYTES = (size_t)128 << 20; /* a chip's SBUF, PSUM, scratch, and outputs of 64 MiB */
+
 struct binding {
     void *bytes; /* NULL: not bound */
     size_t size_bytes;
@@ -9,8 +11,9 @@ struct binding {
 struct vtrn_machine {
     struct vtrn_program *program;
     struct vtrn_machine_options options;
-    struct binding *binding; /* by input */
-    struct vtrn_chip *chip;  /* of the last run; NULL before the first */
+    struct binding *binding;       /* by input */
+    struct vtrn_chip *chip;        /* of the last run; NULL before the first */
+    struct vtrn_page_cache *pages; /* between its runs */
     bool faulted;
     struct vtrn_buf disassembly; /* of the faulting instruction */
 };
@@ -29,8 +32,7 @@ enum vtrn_status vtrn_machine_create(struct vtrn_program *program, const struct 
 
     VTRN_FAIL_IF(options && options->size_bytes < sizeof options->size_bytes, err, VTRN_INVALID,
                  "options: call vtrn_machine_options_init first");
-    VTRN_FAIL_IF(options && options->size_bytes >= offsetof(struct vtrn_machine_options, stochastic_rounding) &&
-                     options->threads < 0,
+    VTRN_FAIL_IF(options && options->size_bytes >= offsetof(struct vtrn_machine_options, stochastic_rounding) && options->threads < 0,
                  err, VTRN_INVALID, "options: threads %d; 0 means all", options->threads);
     VTRN_FAIL_IF(!program->prog->replayable, err, VTRN_UNSUPPORTED,
                  "program %s holds for the values it was traced with only: its Python looked at values; use nl.fori_loop and "
@@ -39,8 +41,9 @@ enum vtrn_status vtrn_machine_create(struct vtrn_program *program, const struct 
     machine = calloc(1, sizeof *machine);
     VTRN_FAIL_IF(!machine, err, VTRN_NOMEM, "no memory for a machine");
     machine->binding = calloc(program->inputs + 1, sizeof *machine->binding);
-    if (!machine->binding) {
-        free(machine);
+    machine->pages = vtrn_page_cache_create(PAGES_KEPT_BYTES);
+    if (!machine->binding || !machine->pages) {
+        vtrn_machine_destroy(machine);
         return vtrn_fail(err, VTRN_NOMEM, "no memory for %u inputs", program->inputs);
     }
     machine->program = program;
@@ -55,6 +58,7 @@ void vtrn_machine_destroy(struct vtrn_machine *machine)
 {
     if (!machine) return;
     vtrn_chip_destroy(machine->chip);
+    vtrn_page_cache_destroy(machine->pages);
     vtrn_buf_fini(&machine->disassembly);
     free(machine->binding);
     free(machine);
@@ -133,6 +137,7 @@ enum vtrn_status vtrn_machine_run(struct vtrn_machine *machine, struct vtrn_erro
     err->status = VTRN_OK;
     vtrn_run_options_init(&options);
     options.threads = machine->options.threads;
+    options.pages = machine->pages;
     options.stochastic_rounding = machine->options.stochastic_rounding != 0;
     options.seed = machine->options.seed;
     options.print = machine->options.print;

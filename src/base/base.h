@@ -87,6 +87,14 @@ void vtrn_free_aligned(void *ptr);
 /* Page-backed, lazily zero, asks for huge pages above 2 MiB; NULL: no memory. */
 void *vtrn_alloc_pages(size_t size_bytes);
 void vtrn_free_pages(void *ptr, size_t size_bytes);
+/* Pages that wait for their next user, at most `most_bytes` of them: pages fresh from the host cost a fault and a clearing
+ * each, which is most of a short run and several percent of a long one. What is taken holds what its last user left there.
+ * Any thread may take and give. A NULL cache keeps nothing. */
+struct vtrn_page_cache;
+struct vtrn_page_cache *vtrn_page_cache_create(size_t most_bytes); /* NULL: no memory */
+void vtrn_page_cache_destroy(struct vtrn_page_cache *cache);
+void *vtrn_pages_take(struct vtrn_page_cache *cache, size_t size_bytes);
+void vtrn_pages_give(struct vtrn_page_cache *cache, void *ptr, size_t size_bytes);
 
 /* ---- the host's CPU: the best level this machine has, or the one VTRN_CPU names when it has it ---- */
 enum vtrn_cpu_level {

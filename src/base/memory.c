@@ -1,8 +1,9 @@
 /* Host memory in the three forms that vtrn uses: arenas (many small things, freed whole), aligned blocks (workspaces
  * of SIMD kernels) and pages (the emulated HBM: lazily zero, in huge pages so that a product of large matrices does not
- * run out of TLB entries). Also the hash of bytes. Must not know what is stored. */
+ * run out of TLB entries), with a cache of such pages between runs. Also the hash of bytes. Must not know what is stored. */
 #include "base/base.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 /* ---------------------------------------------------------------- arena */
@@ -79,10 +80,7 @@ void *vtrn_alloc_aligned(size_t size_bytes, size_t align)
     return ptr;
 }
 
-void vtrn_free_aligned(void *ptr)
-{
-    free(ptr);
-}
+void vtrn_free_aligned(void *ptr) { free(ptr); }
 
 /* ---------------------------------------------------------------- pages */
 enum { HUGE_PAGE = 2 << 20 };
@@ -114,6 +112,81 @@ void vtrn_free_pages(void *ptr, size_t size_bytes)
     if (!ptr) return;
     if (size_bytes == 0) size_bytes = 1;
     munmap(ptr, (size_bytes + 4095) & ~(size_t)4095);
+}
+
+/* ---------------------------------------------------------------- pages that are kept */
+enum { CACHE_BLOCKS = 32 };
+
+struct vtrn_page_cache {
+    pthread_mutex_t lock;
+    size_t most_bytes, bytes;
+    struct kept_pages {
+        void *ptr;
+        size_t size_bytes;
+    } block[CACHE_BLOCKS]; /* the oldest first */
+    int blocks;
+};
+
+struct vtrn_page_cache *vtrn_page_cache_create(size_t most_bytes)
+{
+    struct vtrn_page_cache *cache = calloc(1, sizeof *cache);
+
+    if (!cache) return NULL;
+    cache->most_bytes = most_bytes;
+    pthread_mutex_init(&cache->lock, NULL);
+    return cache;
+}
+
+static struct kept_pages remove_block(struct vtrn_page_cache *cache, int at)
+{
+    struct kept_pages block = cache->block[at];
+
+    cache->blocks--;
+    memmove(&cache->block[at], &cache->block[at + 1], (size_t)(cache->blocks - at) * sizeof block);
+    cache->bytes -= block.size_bytes;
+    return block;
+}
+
+/* Sizes repeat, so only equal ones are looked for. */
+void *vtrn_pages_take(struct vtrn_page_cache *cache, size_t size_bytes)
+{
+    void *ptr = NULL;
+
+    if (!cache) return vtrn_alloc_pages(size_bytes);
+    pthread_mutex_lock(&cache->lock);
+    for (int i = cache->blocks - 1; i >= 0 && !ptr; i--) /* the youngest is the likeliest to be in the host's caches */
+        if (cache->block[i].size_bytes == size_bytes) ptr = remove_block(cache, i).ptr;
+    pthread_mutex_unlock(&cache->lock);
+    return ptr ? ptr : vtrn_alloc_pages(size_bytes);
+}
+
+void vtrn_pages_give(struct vtrn_page_cache *cache, void *ptr, size_t size_bytes)
+{
+    struct kept_pages old[CACHE_BLOCKS];
+    int olds = 0;
+
+    if (!ptr) return;
+    if (!cache || size_bytes > cache->most_bytes) {
+        vtrn_free_pages(ptr, size_bytes);
+        return;
+    }
+    pthread_mutex_lock(&cache->lock);
+    while (cache->blocks == CACHE_BLOCKS || cache->bytes > cache->most_bytes - size_bytes) old[olds++] = remove_block(cache, 0);
+    cache->block[cache->blocks++] = (struct kept_pages){ ptr, size_bytes };
+    cache->bytes += size_bytes;
+    pthread_mutex_unlock(&cache->lock);
+    while (olds > 0) {
+        olds--;
+        vtrn_free_pages(old[olds].ptr, old[olds].size_bytes);
+    }
+}
+
+void vtrn_page_cache_destroy(struct vtrn_page_cache *cache)
+{
+    if (!cache) return;
+    for (int i = 0; i < cache->blocks; i++) vtrn_free_pages(cache->block[i].ptr, cache->block[i].size_bytes);
+    pthread_mutex_destroy(&cache->lock);
+    free(cache);
 }
 
 /* ---------------------------------------------------------------- hash */

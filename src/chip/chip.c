@@ -70,6 +70,7 @@ static enum vtrn_status make_cores(struct vtrn_chip *chip, struct vtrn_error *er
     struct vtrn_exec_options exec;
     vtrn_exec_options_init(&exec);
     exec.pool = chip->prog->cores == 1 ? chip->pool : NULL;
+    exec.pages = chip->options.pages;
     exec.stochastic_rounding = chip->options.stochastic_rounding;
     exec.mx_scale_v03 = chip->options.mx_scale_v03;
     exec.seed = chip->options.seed;
@@ -98,6 +99,7 @@ struct vtrn_chip *vtrn_chip_create(struct vtrn_prog *prog, const struct vtrn_run
     if (prog->cores == 2 && threads > 2) threads = 2;
     chip->pool = vtrn_pool_create(threads);
     chip->mem = vtrn_mem_create(prog->arch, prog->cores, err);
+    if (chip->mem) vtrn_mem_use_cache(chip->mem, chip->options.pages);
     if (!chip->pool || !chip->mem || make_cores(chip, err) < 0) {
         if (!chip->pool) vtrn_fail(err, VTRN_NOMEM, "no memory for %d threads", threads);
         vtrn_chip_destroy(chip);

@@ -4,7 +4,8 @@
 #include "exec/exec.h"
 
 struct vtrn_run_options {
-    int threads; /* host threads; 0: all. With two cores each has one when there are two. */
+    int threads;                   /* host threads; 0: all. With two cores each has one when there are two. */
+    struct vtrn_page_cache *pages; /* of runs that follow each other: outlives them all; NULL: none */
     bool stochastic_rounding;
     uint64_t seed;
     bool mx_scale_v03; /* quantize_mx scales as NKI 0.3 did */

@@ -40,7 +40,7 @@ struct vtrn_core *vtrn_core_create(const struct vtrn_prog *prog, struct vtrn_mem
     else vtrn_exec_options_init(&core->options);
     core->scratch_bytes = scratch_bytes(core->kern);
     /* Pages: most programs touch a small part of it. */
-    core->scratch = vtrn_alloc_pages(core->scratch_bytes * (size_t)vtrn_pool_threads(core->options.pool));
+    core->scratch = vtrn_pages_take(core->options.pages, core->scratch_bytes * (size_t)vtrn_pool_threads(core->options.pool));
     core->rng = exec_rng_create(core->options.seed, core_id, (int)prog->arch->nc_version);
     if (!core->scratch || !core->rng) goto no_memory;
     return core;
@@ -55,7 +55,7 @@ void vtrn_core_destroy(struct vtrn_core *core)
 {
     if (!core) return;
     exec_rng_destroy(core->rng);
-    vtrn_free_pages(core->scratch, core->scratch_bytes * (size_t)vtrn_pool_threads(core->options.pool));
+    vtrn_pages_give(core->options.pages, core->scratch, core->scratch_bytes * (size_t)vtrn_pool_threads(core->options.pool));
     for (int i = 0; i < core->stageds; i++) vtrn_free_aligned(core->staged[i]);
     vtrn_buf_fini(&core->index_space);
     vtrn_arena_fini(&core->index_more);

@@ -17,7 +17,8 @@ struct vtrn_wait { /* what a blocked core offers its peer */
 struct vtrn_core; /* one NeuronCore: registers, accumulators, generators, position in its list */
 
 struct vtrn_exec_options {
-    struct vtrn_pool *pool; /* splits large instructions; NULL: one thread */
+    struct vtrn_pool *pool;        /* splits large instructions; NULL: one thread */
+    struct vtrn_page_cache *pages; /* where scratch comes from; NULL: the host */
     bool stochastic_rounding;
     uint64_t seed;     /* of stochastic rounding and of the generators' start state */
     bool mx_scale_v03; /* quantize_mx scales as NKI 0.3 did: half as large as since 0.5 */

@@ -73,6 +73,8 @@ struct vtrn_mem *vtrn_mem_create(const struct vtrn_arch *arch, int cores, struct
     return mem;
 }
 
+void vtrn_mem_use_cache(struct vtrn_mem *mem, struct vtrn_page_cache *cache) { mem->usage.cache = cache; }
+
 static void drop_hbm(struct vtrn_mem *mem, struct vtrn_store *store)
 {
     if (store->owned) mem_pages_free(&mem->usage, store->base, store->row_bytes);

@@ -34,6 +34,8 @@ struct vtrn_store {
 struct vtrn_mem; /* the memories of a chip run: one SBUF and PSUM per core, HBM shared */
 struct vtrn_mem *vtrn_mem_create(const struct vtrn_arch *arch, int cores, struct vtrn_error *err);
 void vtrn_mem_destroy(struct vtrn_mem *mem);
+/* Where pages come from and go to from now on (before the first use); it outlives the mem. */
+void vtrn_mem_use_cache(struct vtrn_mem *mem, struct vtrn_page_cache *cache);
 /* Gives the caller's bytes to an HBM tensor (borrowed until the mem is destroyed or the tensor is bound again).
  * size_bytes must match. */
 enum vtrn_status vtrn_mem_bind(struct vtrn_mem *mem, const struct vtrn_prog *prog, uint32_t tensor, void *bytes, size_t size_bytes,
@@ -53,7 +55,7 @@ void vtrn_mem_release(struct vtrn_mem *mem, int core, uint32_t tensor);
 /* Host pointer and size of an HBM tensor's bytes, allocating (and settling) it if needed; for results. */
 enum vtrn_status vtrn_mem_hbm(struct vtrn_mem *mem, const struct vtrn_prog *prog, int core, uint32_t tensor, void **bytes_out,
                               size_t *size_out, struct vtrn_error *err);
-/* Takes an owned HBM tensor's pages out of the mem: the caller frees them with vtrn_free_pages(ptr, size). */
+/* Takes an owned HBM tensor's pages out of the mem: the caller gives them back with vtrn_pages_give(cache, ptr, size). */
 enum vtrn_status vtrn_mem_take(struct vtrn_mem *mem, const struct vtrn_prog *prog, int core, uint32_t tensor, void **bytes_out,
                                size_t *size_out, struct vtrn_error *err);
 /* Bytes of host memory that the mem holds now, and at most so far. */

@@ -6,11 +6,12 @@
 #include <stdatomic.h>
 
 struct mem_usage { /* of a whole vtrn_mem; both cores' threads count */
+    struct vtrn_page_cache *cache;
     atomic_size_t now, peak;
 };
 void mem_usage_add(struct mem_usage *usage, size_t bytes);
 void mem_usage_sub(struct mem_usage *usage, size_t bytes);
-/* vtrn_alloc_pages / vtrn_free_pages, counted. */
+/* vtrn_pages_take / vtrn_pages_give, counted. */
 void *mem_pages_alloc(struct mem_usage *usage, size_t size_bytes);
 void mem_pages_free(struct mem_usage *usage, void *ptr, size_t size_bytes);
 

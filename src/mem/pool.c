@@ -24,7 +24,7 @@ void mem_usage_sub(struct mem_usage *usage, size_t bytes) { atomic_fetch_sub(&us
 
 void *mem_pages_alloc(struct mem_usage *usage, size_t size_bytes)
 {
-    void *pages = vtrn_alloc_pages(size_bytes);
+    void *pages = vtrn_pages_take(usage->cache, size_bytes);
 
     if (pages) mem_usage_add(usage, size_bytes);
     return pages;
@@ -33,7 +33,7 @@ void *mem_pages_alloc(struct mem_usage *usage, size_t size_bytes)
 void mem_pages_free(struct mem_usage *usage, void *ptr, size_t size_bytes)
 {
     if (!ptr) return;
-    vtrn_free_pages(ptr, size_bytes);
+    vtrn_pages_give(usage->cache, ptr, size_bytes);
     mem_usage_sub(usage, size_bytes);
 }
 

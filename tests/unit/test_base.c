@@ -8,7 +8,7 @@ static void statuses_have_names(void **state)
     (void)state;
     assert_string_equal(vtrn_status_name(VTRN_OK), "OK");
     assert_string_equal(vtrn_status_name(VTRN_ILLEGAL), "ILLEGAL");
-    assert_string_equal(vtrn_status_name((enum vtrn_status)-999), "UNKNOWN");
+    assert_string_equal(vtrn_status_name((enum vtrn_status) - 999), "UNKNOWN");
     assert_non_null(strstr(vtrn_status_text(VTRN_DEADLOCK), "waits"));
     assert_non_null(vtrn_status_text((enum vtrn_status)999));
 }
@@ -157,6 +157,47 @@ static void memory_comes_aligned_and_zero(void **state)
     assert_null(vtrn_alloc_pages(SIZE_MAX - (3 << 20)));
 }
 
+static void kept_pages_are_handed_out_again(void **state)
+{
+    enum { SIZE = 1 << 16, MOST = 10 * SIZE };
+    struct vtrn_page_cache *cache = vtrn_page_cache_create(MOST);
+    uint8_t *page[12], *other;
+
+    (void)state;
+    assert_non_null(cache);
+    page[0] = vtrn_pages_take(cache, SIZE);
+    memset(page[0], 7, SIZE);
+    vtrn_pages_give(cache, page[0], SIZE);
+    other = vtrn_pages_take(cache, SIZE + 1); /* another size: not this block */
+    assert_ptr_not_equal(other, page[0]);
+    assert_int_equal(other[SIZE], 0);
+    vtrn_pages_give(cache, other, SIZE + 1);
+    assert_ptr_equal(vtrn_pages_take(cache, SIZE), page[0]);
+    assert_int_equal(page[0][SIZE - 1], 7); /* as it was left */
+    vtrn_pages_give(cache, page[0], SIZE);
+    /* No more than the most is kept: the oldest goes. */
+    for (int i = 1; i < 12; i++) page[i] = vtrn_alloc_pages(SIZE);
+    for (int i = 1; i < 12; i++) {
+        memset(page[i], i, SIZE);
+        vtrn_pages_give(cache, page[i], SIZE);
+    }
+    for (int i = 11; i > 1; i--) {
+        assert_ptr_equal(vtrn_pages_take(cache, SIZE), page[i]);
+        assert_int_equal(page[i][0], i);
+    }
+    other = vtrn_pages_take(cache, SIZE); /* page[0] and page[1] are gone: a fresh one */
+    assert_int_equal(other[0] | other[SIZE - 1], 0);
+    vtrn_pages_give(cache, other, SIZE);
+    other = vtrn_pages_take(cache, MOST + 1); /* larger than all that may be kept */
+    vtrn_pages_give(cache, other, MOST + 1);
+    for (int i = 2; i < 12; i++) vtrn_pages_give(i % 2 ? cache : NULL, page[i], SIZE);
+    vtrn_pages_give(cache, NULL, SIZE);
+    vtrn_page_cache_destroy(cache);
+    vtrn_page_cache_destroy(NULL);
+    other = vtrn_pages_take(NULL, SIZE);
+    vtrn_pages_give(NULL, other, SIZE);
+}
+
 static void the_cpu_level_follows_the_environment(void **state)
 {
     enum vtrn_cpu_level best = vtrn_cpu_best();
@@ -198,6 +239,7 @@ int main(void)
         cmocka_unit_test(buffers_grow_and_print),
         cmocka_unit_test(arenas_give_aligned_zeroed_memory),
         cmocka_unit_test(memory_comes_aligned_and_zero),
+        cmocka_unit_test(kept_pages_are_handed_out_again),
         cmocka_unit_test(the_cpu_level_follows_the_environment),
         cmocka_unit_test(the_hash_is_fnv1a),
     };
