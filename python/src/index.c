@@ -88,6 +88,7 @@ static int take_slice(struct indexer *x, PyObject *slice)
 
     if (PySlice_Unpack(slice, &start, &stop, &step) < 0) return -1;
     if (step < 1) return index_error(x, "dimension %d: step %zd; it must be at least 1", x->dim, step);
+    if (start == stop && start >= 0 && start <= size) return take_range(x, start, step, 0); /* an empty share of the work */
     count = PySlice_AdjustIndices(size, &start, &stop, step);
     if (count < 1)
         return index_error(x, "dimension %d: the slice [%zd:%zd] of size %lld is empty", x->dim, start, stop, (long long)size);
@@ -135,6 +136,7 @@ static int take_ds(struct indexer *x, const struct nki_ds *ds)
 {
     int64_t start, size = x->t->shape[x->dim];
 
+    if (IS_REGISTER(ds->start) && ds->size == 0) return take_range(x, 0, 1, 0);
     if (IS_REGISTER(ds->start)) return take_register(x, ds->start, ds->size);
     start = PyLong_AsLongLong(ds->start);
     if (start == -1 && PyErr_Occurred()) return -1;
@@ -266,7 +268,8 @@ static PyGetSetDef ds_attributes[] = { { "start", ds_start, NULL, NULL, NULL }, 
 
 PyTypeObject nki_ds_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "vtrn.DynamicSlice",
-    .tp_doc = "nl.ds(start, size): `size` elements from `start`, an integer or a register.",
+    .tp_doc = "nl.ds(start, size): `size` elements from `start`, an integer or a register. Size 0 gives an empty view: "
+              "a core's share can be nothing, but an instruction needs elements.",
     .tp_basicsize = sizeof(struct nki_ds),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_dealloc = ds_dealloc,
@@ -296,7 +299,7 @@ PyObject *ext_ds(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyOb
     if (ds_argument(kwnames, args, nargs, 1, "size", &size) < 0) return NULL;
     count = PyNumber_AsSsize_t(size, PyExc_OverflowError);
     if (count == -1 && PyErr_Occurred()) return NULL;
-    if (count < 1) return EXT_NULL(ext_raise(ext_errors.value, "nl.ds", "size %zd; it must be at least 1", count));
+    if (count < 0) return EXT_NULL(ext_raise(ext_errors.value, "nl.ds", "size %zd; it cannot be negative", count));
     start = IS_REGISTER(start) ? Py_NewRef(start) : PyNumber_Index(start);
     if (!start) return NULL;
     ds = PyObject_New(struct nki_ds, &nki_ds_type);

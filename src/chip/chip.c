@@ -147,6 +147,7 @@ static void run_start(struct vtrn_chip *chip)
 static void run_all(struct vtrn_chip *chip)
 {
     int cores = chip->prog->cores;
+    for (int c = 0; c < cores; c++) chip->status[c] = VTRN_OK; /* of this round: a core that waits does not run in it */
     if (cores == 2) run_start(chip);
     if (cores == 2 && !waits(chip, 0) && !waits(chip, 1) && vtrn_pool_threads(chip->pool) >= 2) {
         vtrn_pool_run(chip->pool, 2, run_core_part, chip);

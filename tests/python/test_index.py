@@ -93,6 +93,7 @@ def test_ds_and_numpy_integers_are_indices():
         assert np.array_equal(x[nl.ds(1, 2), nl.ds(np.int64(3), 5)].numpy(), array[1:3, 3:8])
         assert np.array_equal(x[np.int32(2)].numpy(), array[2])
         assert x[:, 0:99].shape == (4, 16)  # ends are clamped as in Python
+        assert x[nl.ds(2, 0)].shape == x[2:2].shape == (0, 16)  # a share of nothing; instructions refuse it
         assert repr(nl.ds(1, 2)) == "nl.ds(1, 2)" and nl.ds(start=1, size=2).size == 2
 
     run(kernel, array)
@@ -103,7 +104,7 @@ def test_ds_and_numpy_integers_are_indices():
     [
         ((4,), "index 4 is outside 0..3"),
         ((-5,), "index -5 is outside"),
-        ((slice(2, 2),), "slice [2:2] of size 4 is empty"),
+        ((slice(2, 1),), "slice [2:1] of size 4 is empty"),
         ((slice(9, 12),), "is empty"),
         ((slice(0, 4, -1),), "step -1"),
         ((0, 0, 0), "3 indices for 2 dimensions"),

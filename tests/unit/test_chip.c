@@ -367,6 +367,27 @@ static void test_progress_without_loops(void **state)
     rig_destroy(&rig);
 }
 
+/* A core that a slice's end stopped, and that then comes to a rendezvous, waits for its peer; it is not asked about again. */
+static void test_slice_ends_before_a_barrier(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        struct rig rig = rig_create(2);
+        uint32_t shared = tensor(&rig, VTRN_CORES_MAX, VTRN_HBM_SHARED, 128, 4);
+        uint32_t t = tensor(&rig, 1 - late, VTRN_SBUF, 128, 2000);
+        add_memset(&rig, 1 - late, t, 0);
+        add_loop(&rig, 1 - late, 20000); /* the other core has long come to the barrier */
+        add_increment(&rig, 1 - late, t);
+        add_end(&rig, 1 - late);
+        for (int c = 0; c < 2; c++) add_barrier(&rig, c, shared);
+        rig.stop_after = 600; /* a minute */
+        start(&rig, 1, true);
+        run_ok(&rig, 3);
+        assert_in_range(rig.asked, 1, rig.stop_after - 1);
+        rig_destroy(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_progress_and_interrupt),
         cmocka_unit_test(test_progress_without_loops),
+        cmocka_unit_test(test_slice_ends_before_a_barrier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
