@@ -1,6 +1,8 @@
 /* Speed of the tile products and transposes, one thread, as ratios to what this core's registers can do: each sample of a
  * case is taken between samples of two loops that only issue fma and VDPBF16PS on registers, in the same process, and the
- * best samples are compared (the machines this runs on are shared; see docs/performance.md).
+ * best samples are compared (the machines this runs on are shared; see docs/performance.md). Cases take turns, one sample
+ * each: a neighbour on the core's other hardware thread takes a tenth of a product for up to a second at a time, and nothing
+ * of the register loops, so samples of a case must lie far apart.
  *
  *   bench_mm [--json FILE] [--samples N] [NAME...]     cases whose name contains one of the NAMEs
  *
@@ -109,23 +111,20 @@ static double time_calls(struct run *r, int calls)
 struct best {
     double call_ns, fma_rate, pairs_rate;
 };
-static struct best measure(struct run *r, int samples)
+static void sample(struct run *r, struct best *best)
 {
-    struct best best = { INFINITY, 0, 0 };
     int calls = (int)(SAMPLE_NS / time_calls(r, 1)) + 1;
-    for (int i = 0; i < samples; i++) {
-        best.fma_rate = fmax(best.fma_rate, vtrn_bench_fma_rate(r->b->kern->level));
-        best.call_ns = fmin(best.call_ns, time_calls(r, calls));
-        best.pairs_rate = fmax(best.pairs_rate, vtrn_bench_pairs_rate(r->b->kern->level));
-        best.call_ns = fmin(best.call_ns, time_calls(r, calls));
-    }
-    return best;
+    best->fma_rate = fmax(best->fma_rate, vtrn_bench_fma_rate(r->b->kern->level));
+    best->call_ns = fmin(best->call_ns, time_calls(r, calls));
+    best->pairs_rate = fmax(best->pairs_rate, vtrn_bench_pairs_rate(r->b->kern->level));
+    best->call_ns = fmin(best->call_ns, time_calls(r, calls));
 }
 
-static void bench_mm(struct bench *b, const struct mm_case *c)
+static bool is_mx(const struct mm_case *c) { return vtrn_dtypes[c->s_dtype].lanes == 4; }
+
+static void sample_mm(struct bench *b, const struct mm_case *c, struct best *best)
 {
-    if (!selected(b, c->name)) return;
-    bool mx = vtrn_dtypes[c->s_dtype].lanes == 4;
+    bool mx = is_mx(c);
     struct run r = { .b = b, .is_mx = mx, .cold = c->cold };
     r.mm = (struct vtrn_mm){ .k = c->k,
                              .m = c->m,
@@ -151,16 +150,19 @@ static void bench_mm(struct bench *b, const struct mm_case *c)
                                 .x_dtype = c->x_dtype,
                                 .acc = true,
                                 .scratch = b->scratch };
-    struct best best = measure(&r, b->samples);
-    double flop = 2.0 * c->k * c->m * c->n * (mx ? 4 : 1);
+    sample(&r, best);
+}
+static void report_mm(struct bench *b, const struct mm_case *c, const struct best *best)
+{
+    double flop = 2.0 * c->k * c->m * c->n * (is_mx(c) ? 4 : 1);
     char name[128];
     snprintf(name, sizeof name, "%s: time", c->name);
-    report(b, name, best.call_ns / 1000, "us", 0, false);
+    report(b, name, best->call_ns / 1000, "us", 0, false);
     if (c->peak == PEAK_NONE) return;
-    double peak = c->peak == PEAK_PAIRS ? best.pairs_rate : best.fma_rate;
+    double peak = c->peak == PEAK_PAIRS ? best->pairs_rate : best->fma_rate;
     snprintf(name, sizeof name, "%s: part of %s peak", c->name,
              c->peak == PEAK_PAIRS ? vtrn_bench_pairs_name(b->kern->level) : "fma");
-    report(b, name, flop / best.call_ns / peak, "ratio", c->goal, true);
+    report(b, name, flop / best->call_ns / peak, "ratio", c->goal, true);
 }
 
 static void bench_transpose(struct bench *b, int size_index, double goal_us)
@@ -236,6 +238,8 @@ static const struct mm_case cases[] = {
 #undef DT
 };
 
+enum { CASES = sizeof cases / sizeof *cases };
+
 static bool parse_arguments(struct bench *b, int argc, char **argv)
 {
     int at = 1;
@@ -256,7 +260,7 @@ static bool parse_arguments(struct bench *b, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct bench b = { .kern = vtrn_kern_best(), .samples = 15 };
+    struct bench b = { .kern = vtrn_kern_best(), .samples = 40 };
     if (!parse_arguments(&b, argc, argv)) {
         fprintf(stderr, "usage: bench_mm [--json FILE] [--samples N] [NAME...]\n");
         return 2;
@@ -272,11 +276,16 @@ int main(int argc, char **argv)
     if (b.json != NULL) fprintf(b.json, "[");
     printf("level %s; fma %.0f, %s %.0f flop/ns on registers\n", vtrn_cpu_name(b.kern->level), vtrn_bench_fma_rate(b.kern->level),
            vtrn_bench_pairs_name(b.kern->level), vtrn_bench_pairs_rate(b.kern->level));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (!selected(&b, cases[i].name)) continue;
-        fill(&b, (enum vtrn_dtype)cases[i].x_dtype);
-        bench_mm(&b, &cases[i]);
-    }
+    struct best best[CASES];
+    for (int i = 0; i < CASES; i++) best[i] = (struct best){ INFINITY, 0, 0 };
+    for (int turn = 0; turn < b.samples; turn++)
+        for (int i = 0; i < CASES; i++) {
+            if (!selected(&b, cases[i].name)) continue;
+            fill(&b, (enum vtrn_dtype)cases[i].x_dtype);
+            sample_mm(&b, &cases[i], &best[i]);
+        }
+    for (int i = 0; i < CASES; i++)
+        if (selected(&b, cases[i].name)) report_mm(&b, &cases[i], &best[i]);
     bench_transpose(&b, 0, 0);
     bench_transpose(&b, 1, 2.5);
     bench_transpose(&b, 2, 0);

@@ -75,7 +75,8 @@ MM_INLINE int least_word(__m512i v)
 }
 
 /* The most -2x mod 2^16 of each word seen so far: the sign drops out, the least |x| gives the most, and 0 gives 0, which is no
- * more than anything. One multiplication and one maximum for 32 values. Two, to halve the chain of maxima. */
+ * more than anything. Two subtractions (a multiplication would wait for the unit that makes the products) and one maximum for 32
+ * values. Two, to halve the chain of maxima. */
 struct pairs_seen {
     __m512i most[2];
 };
@@ -85,7 +86,7 @@ MM_INLINE struct pairs_seen pairs_seen_none(void)
 }
 MM_INLINE void pairs_see(__m512i *most, __m512i x)
 {
-    *most = _mm512_max_epu16(*most, _mm512_mullo_epi16(x, _mm512_set1_epi16(-2)));
+    *most = _mm512_max_epu16(*most, _mm512_sub_epi16(_mm512_sub_epi16(_mm512_setzero_si512(), x), x));
 }
 /* The exponent of the least magnitude. */
 MM_INLINE int pairs_exponent(const int dtype, const struct pairs_seen *seen)
