@@ -1,7 +1,7 @@
 """Speed as a user of the Python front end sees it. Every ratio is taken against measures interleaved in this very process: the
 register peak of the host (bench_peak.c) and torch.mm on bfloat16 (oneDNN), so that a disturbed minute disturbs all alike.
 
-    bench_frontend.py --peak LIBRARY [--json FILE] [--quick] [NAME...]     benchmarks: matmul, python, launch, memory
+    bench_frontend.py --peak LIBRARY [--json FILE] [--quick] [NAME...]     benchmarks: matmul, python, launch, memory, long
 """
 
 import argparse
@@ -12,6 +12,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -188,7 +189,58 @@ def bench_memory(options):
     yield "memory for a 4 GiB argument", int(done.stdout) / 2**20, "MiB", 64, False
 
 
-BENCHMARKS = {"matmul": bench_matmul, "python": bench_python, "launch": bench_launch, "memory": bench_memory}
+def alternating(x, pairs):
+    """2 * pairs instructions in a row."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    a, b = (nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.sbuf) for _ in range(2))
+    nisa.dma_copy(dst=a, src=x)
+    for _ in range(pairs):
+        nisa.tensor_scalar(dst=b, data=a, op0=nl.add, operand0=1.0)
+        nisa.tensor_copy(dst=a, src=b)
+    nisa.dma_copy(dst=out, src=a)
+    return out
+
+
+def long_child(instructions):
+    """In a process of its own: a long kernel runs, is recorded, saved, loaded and replayed; its memory and the result count."""
+    x = np.zeros((16, 8), np.float32)
+    seconds, results = {}, []
+
+    def stage(name, call):
+        start = time.perf_counter()
+        result = call()
+        seconds[name] = time.perf_counter() - start
+        return result
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "long.vtrn"
+        results.append(stage("run", lambda: vtrn.run(alternating, x, instructions // 2, target="trn2")))
+        program = stage("trace", lambda: vtrn.trace(alternating, x, instructions // 2, target="trn2"))
+        stage("save", lambda: program.save(path))
+        program = stage("load", lambda: vtrn.Program.load(path))
+        results.append(stage("replay", lambda: program.run(x)))
+    right = all((result == instructions // 2).all() for result in results)
+    print(json.dumps({"bytes": peak_resident_bytes(), "right": right, "seconds": seconds}))
+
+
+def bench_long(options):
+    count = 20_000 if options.quick else 1_000_000
+    done = subprocess.run([sys.executable, __file__, "--long-child", str(count)], capture_output=True, text=True, check=True)
+    got = json.loads(done.stdout)
+    if not got["right"]:
+        raise AssertionError(f"a kernel of {count} instructions gave a wrong result")
+    for name, seconds in got["seconds"].items():
+        yield f"kernel of {count:,} instructions: {name}", seconds, "s", None, False
+    yield f"kernel of {count:,} instructions: peak memory of all", got["bytes"] / 2**20, "MiB", 4096, False
+
+
+BENCHMARKS = {
+    "matmul": bench_matmul,
+    "python": bench_python,
+    "launch": bench_launch,
+    "memory": bench_memory,
+    "long": bench_long,
+}
 
 
 def main() -> int:
@@ -197,10 +249,14 @@ def main() -> int:
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--memory-child", type=int)
+    parser.add_argument("--long-child", type=int)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     if options.memory_child:
         memory_child(options.memory_child)
+        return 0
+    if options.long_child:
+        long_child(options.long_child)
         return 0
     rows = []
     for name in options.names or BENCHMARKS:

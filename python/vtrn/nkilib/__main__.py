@@ -13,6 +13,20 @@ import tempfile
 NEEDED = ("pytest", "xdist", "torch", "scipy", "allpairspy", "ml_dtypes", "attr", "typing_extensions")
 
 
+# How a case says that it found no memory: NumPy, PyTorch, Python, vtrn, and pytest-xdist of a worker that was killed.
+NO_MEMORY = ("Unable to allocate", "can't allocate memory", "MemoryError", "no memory for", "crashed while running")
+
+
+def _memory_gib():
+    """7/8 of the memory that is free now: a case that needs more fails with MemoryError instead of ending its worker."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            free = next(int(line.split()[1]) for line in file if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return 0.0
+    return round(free / 2**20 * 7 / 8, 1)
+
+
 def _arguments(argv):
     parser = argparse.ArgumentParser(
         prog="python -m vtrn.nkilib",
@@ -22,10 +36,17 @@ def _arguments(argv):
     parser.add_argument("path", help="the checkout (the folder with src/ and test/)")
     parser.add_argument("--target", default="trn2", choices=("trn1", "trn2", "trn3"), help="platform (default trn2)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    parser.add_argument(
+        "--memory", type=float, default=_memory_gib(), metavar="GIB", help="of all workers together (default: 7/8 of what is free)"
+    )
     parser.add_argument("--all", action="store_true", help="run also the cases that the suite skips as too large")
     parser.add_argument("--json", metavar="FILE", help="write {collected, passed, failed, skipped, families} there")
     parser.add_argument("--results", metavar="FILE", help="one JSON line a case (default: a temporary file)")
-    parser.add_argument("--resume", action="store_true", help="with --results: leave out the cases recorded there (with --all: but for those skipped)")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="with --results: leave out the cases recorded there (with --all: but for those skipped)",
+    )
     parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
     if "--" in argv:
         cut = argv.index("--")
@@ -52,6 +73,16 @@ def _summary(path):
         if outcome == "failed":
             reasons[row["why"].split("\n")[0][:160]] += 1
     return families, reasons
+
+
+def _out_of_memory(path):
+    """The cases whose last record says that their worker's share of the memory was too small."""
+    cases = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            row = json.loads(line)
+            cases[row["id"]] = row["outcome"] == "failed" and any(words in row["why"] for words in NO_MEMORY)
+    return [case for case, small in cases.items() if small]
 
 
 def _print_table(families, reasons):
@@ -86,6 +117,7 @@ def main(argv=None):
             os.environ,
             VTRN_NKILIB_ROOT=str(root),
             VTRN_NKILIB_RESULTS=results,
+            VTRN_NKILIB_BYTES=str(int(options.memory * 2**30 / max(options.jobs, 1))),
             PYTHONPATH=os.pathsep.join([str(root), str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")]), *_own_path()]),
             PYTHONDONTWRITEBYTECODE="1",
             NEURON_PYTHONHASHSEED=os.environ.get("NEURON_PYTHONHASHSEED", "0"),
@@ -99,11 +131,19 @@ def main(argv=None):
         command += ["-c", str(root / "test" / "pytest.ini"), "--rootdir", str(root)]
         command += ["-o", f"artifacts_dir={work}/artifacts", "--output-directory", f"{work}/out", "--force-local-cleanup"]
         command += ["--test-mode", "simulation", "--platform-target", options.target]
-        command += ["-n", str(options.jobs)] if options.jobs > 1 else ["-n", "0"]
         command += ["-q", "--no-header", "--tb=short", "--disable-warnings", *options.pytest]
         if not any(str(root) in argument or argument.startswith("test/") for argument in options.pytest):
             command.append(str(root / "test" / "integration"))
-        status = subprocess.run(command, cwd=work, env=environment, check=False).returncode
+        jobs = ["-n", str(options.jobs)] if options.jobs > 1 else ["-n", "0"]
+        status = subprocess.run(command + jobs, cwd=work, env=environment, check=False).returncode
+        alone = _out_of_memory(results) if options.jobs > 1 and os.path.exists(results) else []
+        if alone:  # once more with all the memory, one after the other
+            print(f"\n{len(alone)} cases had too little memory beside others; each runs once more alone", flush=True)
+            only = os.path.join(work, "only.json")
+            with open(only, "w", encoding="utf-8") as file:
+                json.dump(alone, file)
+            environment.update(VTRN_NKILIB_ONLY=only, VTRN_NKILIB_BYTES=str(int(options.memory * 2**30)))
+            status = subprocess.run([*command, "-n", "0"], cwd=work, env=environment, check=False).returncode
         if not os.path.exists(results):
             return status or 1
         families, reasons = _summary(results)

@@ -8,6 +8,11 @@ import os
 
 import pytest
 
+try:
+    import resource
+except ImportError:  # not on every system
+    resource = None
+
 from vtrn.nkilib import shims
 
 ROOT = os.environ.get("VTRN_NKILIB_ROOT", "")
@@ -15,6 +20,14 @@ RESULTS = os.environ.get("VTRN_NKILIB_RESULTS", "")
 
 if ROOT:
     shims.install(ROOT)
+
+
+def _limit_memory(size_bytes):
+    """Of this worker; what a case asks for beyond it is a MemoryError in that case."""
+    if size_bytes > 0 and resource is not None:
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        soft = size_bytes if hard == resource.RLIM_INFINITY else min(size_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def family_of(nodeid: str) -> str:
@@ -38,21 +51,29 @@ def pytest_sessionstart(session):
         shims.finish(ROOT)
 
 
-def pytest_collection_modifyitems(config, items):
-    """Leaves out the cases that an earlier, interrupted run has already recorded.
-
-    A run without size skips takes up those that an earlier run skipped.
-    """
+def _recorded():
+    """The cases that an earlier, interrupted run has recorded; a run without size skips takes up the skipped ones."""
     if not (RESULTS and os.environ.get("VTRN_NKILIB_RESUME") and os.path.exists(RESULTS)):
-        return
+        return set()
     with open(RESULTS, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.strip()]
     again = {"skipped"} if os.environ.get("NKILIB_SIMULATION_RUN_ALL") == "1" else set()
-    done = {row["id"] for row in rows if row["outcome"] not in again}
-    left = [item for item in items if item.nodeid not in done]
-    if len(left) != len(items):
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in done])
-        items[:] = left
+    return {row["id"] for row in rows if row["outcome"] not in again}
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out what is not asked for: cases recorded already, or all but those named in a file."""
+    if os.environ.get("VTRN_NKILIB_ONLY"):
+        with open(os.environ["VTRN_NKILIB_ONLY"], encoding="utf-8") as file:
+            only = set(json.load(file))
+        out = [item for item in items if item.nodeid not in only]
+    else:
+        done = _recorded()
+        out = [item for item in items if item.nodeid in done]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        gone = set(map(id, out))
+        items[:] = [item for item in items if id(item) not in gone]
 
 
 class _Recorder:
@@ -82,5 +103,7 @@ class _Recorder:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
+    if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
+        _limit_memory(int(os.environ.get("VTRN_NKILIB_BYTES", "0")))
     if RESULTS and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Recorder(RESULTS), "vtrn-nkilib-recorder")
