@@ -54,18 +54,29 @@ static bool join(struct vtrn_core *core, const struct vtrn_ap *dst, struct group
     return true;
 }
 
+/* Columns of blocks [b0, b1) of a product. */
+static struct vtrn_mm cut(const struct vtrn_mm *whole, int64_t b0, int64_t b1, uint8_t *scratch)
+{
+    struct vtrn_mm mm = *whole;
+    int64_t c0 = b0 * BLOCK, end = b1 * BLOCK < mm.n ? b1 * BLOCK : mm.n;
+
+    mm.x = (const uint8_t *)mm.x + c0 * vtrn_dtypes[mm.x_dtype].size_bytes;
+    mm.d += c0;
+    mm.n = (int)(end - c0);
+    mm.scratch = scratch;
+    return mm;
+}
+
 static void columns(const struct exec_rows *rows, int64_t b0, int64_t b1, uint8_t *scratch)
 {
     const struct group *group = rows->data;
+    struct vtrn_mm mm = cut(&group->mm[0], b0, b1, scratch), next;
 
-    for (int i = 0; i < group->products; i++) {
-        struct vtrn_mm mm = group->mm[i];
-        int64_t c0 = b0 * BLOCK, end = b1 * BLOCK < mm.n ? b1 * BLOCK : mm.n;
+    for (int i = 0; i < group->products; i++, mm = next) {
+        bool last = i + 1 == group->products;
 
-        mm.x = (const uint8_t *)mm.x + c0 * vtrn_dtypes[mm.x_dtype].size_bytes;
-        mm.d += c0;
-        mm.n = (int)(end - c0);
-        mm.scratch = scratch;
+        next = cut(&group->mm[last ? i : i + 1], b0, b1, scratch);
+        mm.next = last ? NULL : &next;
         rows->core->kern->mm(&mm);
     }
 }

@@ -38,7 +38,8 @@ struct vtrn_mm {
     ptrdiff_t d_pitch;        /* bytes from m to m+1 */
     uint8_t s_dtype, x_dtype; /* F32 TF32 BF16 F16 F8E4M3 F8E4M3FN F8E5M2 */
     bool acc;
-    void *scratch; /* vtrn_kern.mm_scratch_bytes, 64-byte aligned, private to the thread */
+    void *scratch;              /* vtrn_kern.mm_scratch_bytes, 64-byte aligned, private to the thread */
+    const struct vtrn_mm *next; /* the thread's next product, whose operands may be fetched meanwhile; NULL: unknown */
 };
 /* One tile of block-scaled (MX) operands: s, x hold K partitions of packed elements; scale bytes are already gathered to
  * one per (k, column): s_scale[k*m + col], x_scale[k*n + col] (E8M0). chain over k then q=0..3 in order:

@@ -230,6 +230,7 @@ static void run_panel(const struct block *w, int n0, int n, bool pack_a)
             int begin = mm_share(p->rows, i, tiles_m), end = mm_share(p->rows, i + 1, tiles_m);
             mm_prefetch_rows(&p->x, begin, end - begin, next_n0, next_n);
         }
+        if (p->next != NULL) mm_prefetch_next(p->next, NR, n0 * tiles_m + i * n, n, p->x.columns * tiles_m);
         if (fused && i == 0) {
             struct mm_operand x = mm_columns(&p->x, n0, n);
             first_tiles[nv](&t, &x, w->b);

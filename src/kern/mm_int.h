@@ -27,6 +27,7 @@ struct mm_product {
     ptrdiff_t d_pitch; /* bytes */
     bool acc;
     uint8_t *scratch;
+    const struct vtrn_mm *next;
 };
 
 /* Block sizes that all levels share, and the scratch that they make. The tensor engine has at most 128 partitions and 128
@@ -61,6 +62,7 @@ static inline struct mm_product mm_product_of(const struct vtrn_mm *mm)
         .d_pitch = mm->d_pitch,
         .acc = mm->acc,
         .scratch = mm->scratch,
+        .next = mm->next,
     };
 }
 static inline struct mm_product mm_product_of_mx(const struct vtrn_mm_mx *mm)
@@ -103,6 +105,10 @@ MM_INLINE struct mm_f8 mm_f8(const int dtype)
     return (struct mm_f8){ 20, (127 - 7) << 23, 0x08, dtype == VTRN_DT_F8E4M3FN ? 0x7f : 0x78, 0x1p-9f };
 }
 #define MM_E2M1_VALUES 0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6
+static inline int mm_min(int a, int b) { return a < b ? a : b; }
+/* Where part `i` of `parts` of a job of `total` units begins. */
+static inline int mm_share(int total, int i, int parts) { return (int)((int64_t)total * i / parts); }
+static inline int mm_div_up(int a, int b) { return (a + b - 1) / b; }
 /* Asks for the moving rows of the next panel, into the second cache: the first is full of the present one. A row there has
  * two lines most of the time; the loop over more runs only where it must, its end would be mispredicted between tiles.
  * Always inline: gcc takes a function that only prefetches for one without effect, and drops calls of it. */
@@ -117,10 +123,16 @@ MM_INLINE void mm_prefetch_rows(const struct mm_operand *op, int row0, int rows,
         for (ptrdiff_t b = 64; more && b < last; b += 64) __builtin_prefetch(p + b, 0, 2);
     }
 }
-static inline int mm_min(int a, int b) { return a < b ? a : b; }
-/* Where part `i` of `parts` of a job of `total` units begins. */
-static inline int mm_share(int total, int i, int parts) { return (int)((int64_t)total * i / parts); }
-static inline int mm_div_up(int a, int b) { return (a + b - 1) / b; }
+/* A share of what the next product reads first, its stationary operand and a panel of `width` moving columns, when `done` of
+ * `total` of this one are behind and `now` are under way. From memory they take several times their packing. */
+MM_INLINE void mm_prefetch_next(const struct vtrn_mm *next, int width, int done, int now, int total)
+{
+    const int begin = mm_share(next->k, done, total), count = mm_share(next->k, done + now, total) - begin;
+    const struct mm_operand s = { next->s, next->s_pitch, NULL, 0, next->m, next->s_dtype, vtrn_dtypes[next->s_dtype].size_bytes };
+    const struct mm_operand x = { next->x, next->x_pitch, NULL, 0, next->n, next->x_dtype, vtrn_dtypes[next->x_dtype].size_bytes };
+    mm_prefetch_rows(&s, begin, count, 0, next->m);
+    mm_prefetch_rows(&x, begin, count, 0, mm_min(width, next->n));
+}
 
 /* ---- narrow destinations (matrix times vector): vectors run along M instead. The operands change places, the chains go to
  * scratch and are added to the destination from there. ---- */

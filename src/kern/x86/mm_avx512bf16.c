@@ -13,8 +13,9 @@ enum { MR = 8, NV = 4, NR = PAIRS_WIDTH, FEW_M = 3 };
 _Static_assert((int)NR == NV * (int)VL && NR * 4 <= (int)MM_PANEL_BYTES, "blocks of mm_int.h");
 #define EACH_TILE(X) \
     X(1, 1) \
-    X(2, 1) X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1) X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2) \
-        X(1, 3) X(2, 3) X(3, 3) X(4, 3) X(1, 4) X(2, 4) X(3, 4) X(4, 4)
+    X(2, 1) \
+    X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1) X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2) X(1, 3) \
+        X(2, 3) X(3, 3) X(4, 3) X(1, 4) X(2, 4) X(3, 4) X(4, 4)
 static int rows_of_tile(int nv) { return nv <= 2 ? 8 : 4; }
 
 struct tile {
@@ -146,6 +147,7 @@ static bool run_panel(const struct block *w, int n0, int n)
             int begin = mm_share(p->rows, i, tiles_m), end = mm_share(p->rows, i + 1, tiles_m);
             mm_prefetch_rows(&p->x, begin, end - begin, next_n0, next_n);
         }
+        if (p->next != NULL) mm_prefetch_next(p->next, NR, n0 * tiles_m + i * n, n, p->x.columns * tiles_m);
         if (fused && i == 0) {
             struct mm_operand x = mm_columns(&p->x, n0, n);
             struct first f = { &x, p->rows, w->s_exponent, w->b };
