@@ -45,7 +45,7 @@ def _arguments(argv):
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="with --results: leave out the cases recorded there (with --all: but for those skipped)",
+        help="with --results: leave out what is recorded there (with --all: but for skips)",
     )
     parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
     if "--" in argv:
