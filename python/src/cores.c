@@ -1,6 +1,7 @@
 /* Two cores, one at a time: each core's kernel runs in its own Python thread, and a lock per core says whose turn it is to
- * trace. Core 0 traces until it ends, or needs a value that waits for core 1, or is far ahead; then core 1 traces, and so
- * on. So a run is deterministic, and Python code of a kernel needs no locks. Execution of both cores is the chip's. */
+ * trace. A core traces until it has a batch, or ends, or needs a value that waits for the other; then the other traces. When
+ * both have a batch, the chip runs both at once. So Python code of a kernel needs no locks, and a run without races between
+ * the cores is deterministic. */
 #include "ext.h"
 
 int ext_cores_init(struct session *s)

@@ -6,7 +6,9 @@
 
 /* A batch is small, so that tiles which the kernel drops are used again while they are in the host's caches, and large
  * enough to make the cost of a batch (about 1 us) vanish. */
-enum { BATCH_INSTRUCTIONS = 64, BATCH_BYTES = 2 << 20, FAR_AHEAD = 4096 };
+enum { BATCH_INSTRUCTIONS = 64, BATCH_BYTES = 2 << 20 };
+/* Two cores run their batches at the same time; a change of the tracing thread costs about 10 us, so theirs are larger. */
+enum { PAIR_INSTRUCTIONS = 256, PAIR_BYTES = 8 << 20 };
 
 _Thread_local struct trace *ext_current;
 
@@ -109,15 +111,23 @@ int ext_run_chip(struct session *s, unsigned closed)
     return 0;
 }
 
+/* Two cores: the other traces a batch too, then both run at once. A core that stands at a rendezvous has the other trace on. */
+static int flush_pair(struct trace *t, const struct trace *other)
+{
+    if (other->state == TRACE_IDLE || ext_caught_up(other)) return ext_cores_switch(t, TRACE_YIELDED);
+    if (ext_run_chip(t->session, t->session->done) < 0) return -1;
+    if (ext_caught_up(t)) return 0;
+    t->pending_bytes = 0; /* the next batch begins here */
+    return ext_cores_switch(t, TRACE_YIELDED);
+}
+
 int ext_flush(struct trace *t)
 {
     struct session *s = t->session;
     const struct trace *other = &s->trace[1 - t->core];
 
-    if (s->cores > 1 && other->state == TRACE_IDLE) return ext_cores_switch(t, TRACE_YIELDED); /* cores start together */
-    if (ext_run_chip(s, s->done) < 0) return -1;
-    if (s->cores == 1 || ext_caught_up(t) || other->state == TRACE_DONE || t->pending < FAR_AHEAD) return 0;
-    return ext_cores_switch(t, TRACE_YIELDED); /* bounded memory: the other core must come along */
+    if (s->cores > 1 && other->state != TRACE_DONE) return flush_pair(t, other);
+    return ext_run_chip(s, s->done);
 }
 
 int ext_sync(struct trace *t, const char *why)
@@ -161,8 +171,10 @@ static int raise_append(struct trace *t, enum vtrn_status status, struct vtrn_er
  * one's memory free again. */
 static bool batch_is_full(const struct trace *t)
 {
+    bool pair = t->session->cores > 1;
+
     if (t->pending == 0 || t->session->lazy || t->open_loops) return false;
-    return t->pending % BATCH_INSTRUCTIONS == 0 || t->pending_bytes >= BATCH_BYTES;
+    return t->pending % (pair ? PAIR_INSTRUCTIONS : BATCH_INSTRUCTIONS) == 0 || t->pending_bytes >= (pair ? PAIR_BYTES : BATCH_BYTES);
 }
 
 int ext_append(struct trace *t, uint32_t *serial_out)
