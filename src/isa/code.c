@@ -41,19 +41,29 @@ enum { DYN_WIDE = 1 << 3, DYN_FIELDS = 5 };
 enum {
     AP_WORDS = 1 + 1 + 2 + VTRN_AP_DIMS * 4,
     DYN_WORDS = 2 + DYN_FIELDS * 2,
-    MAX_WORDS = HEAD_WORDS + 3 + VTRN_MAX_OPERANDS * AP_WORDS + VTRN_INST_APS * AP_WORDS + VTRN_INST_DYNS * DYN_WORDS +
-                VTRN_INST_INTS * 2,
+    MAX_WORDS =
+        HEAD_WORDS + 3 + VTRN_MAX_OPERANDS * AP_WORDS + VTRN_INST_APS * AP_WORDS + VTRN_INST_DYNS * DYN_WORDS + VTRN_INST_INTS * 2,
 };
 _Static_assert(MAX_WORDS < 1 << 16, "the length has 16 bits");
 
 /* Which kinds of value an operand of each kind may hold. Absent is always possible on the wire. */
 #define MAY(kind) (1 << VTRN_V_##kind)
 static const uint8_t may_hold[] = {
-    [VTRN_K_TENSOR] = MAY(AP),   [VTRN_K_TENSORS] = MAY(APS), [VTRN_K_TENSOR_OR_NUM] = MAY(AP) | MAY(NUM),
-    [VTRN_K_SCALAR] = MAY(AP) | MAY(NUM), [VTRN_K_NUM] = MAY(NUM), [VTRN_K_INT] = MAY(INT),
-    [VTRN_K_REG] = MAY(REG) | MAY(INT),   [VTRN_K_FLAG] = MAY(INT), [VTRN_K_TRI] = MAY(INT),
-    [VTRN_K_ENUM] = MAY(INT),    [VTRN_K_ALU] = MAY(INT),     [VTRN_K_ACT] = MAY(INT),
-    [VTRN_K_INTS] = MAY(INTS),   [VTRN_K_ENGINE] = 0,         [VTRN_K_STRING] = MAY(INT),
+    [VTRN_K_TENSOR] = MAY(AP),
+    [VTRN_K_TENSORS] = MAY(APS),
+    [VTRN_K_TENSOR_OR_NUM] = MAY(AP) | MAY(NUM),
+    [VTRN_K_SCALAR] = MAY(AP) | MAY(NUM),
+    [VTRN_K_NUM] = MAY(NUM),
+    [VTRN_K_INT] = MAY(INT),
+    [VTRN_K_REG] = MAY(REG) | MAY(INT),
+    [VTRN_K_FLAG] = MAY(INT),
+    [VTRN_K_TRI] = MAY(INT),
+    [VTRN_K_ENUM] = MAY(INT),
+    [VTRN_K_ALU] = MAY(INT),
+    [VTRN_K_ACT] = MAY(INT),
+    [VTRN_K_INTS] = MAY(INTS),
+    [VTRN_K_ENGINE] = 0,
+    [VTRN_K_STRING] = MAY(INT),
 };
 #undef MAY
 
@@ -73,7 +83,10 @@ static bool is_whole(double num)
 static unsigned dyn_fields(unsigned kind)
 {
     static const uint8_t fields[] = {
-        [VTRN_DYN_REG] = 0x18, [VTRN_DYN_SCALAR] = 0x19, [VTRN_DYN_VECTOR] = 0x1f, [VTRN_DYN_INDIRECT] = 0x1f,
+        [VTRN_DYN_REG] = 0x18,
+        [VTRN_DYN_SCALAR] = 0x19,
+        [VTRN_DYN_VECTOR] = 0x1f,
+        [VTRN_DYN_INDIRECT] = 0x1f,
     };
 
     return fields[kind];
@@ -104,10 +117,7 @@ static inline uint32_t *put64(uint32_t *at, uint64_t bits)
     return at + 2;
 }
 
-static inline bool is_i32(int64_t value)
-{
-    return value == (int32_t)value;
-}
+static inline bool is_i32(int64_t value) { return value == (int32_t)value; }
 
 static uint32_t *put_int(uint32_t *at, unsigned kind, int64_t value)
 {
@@ -299,56 +309,55 @@ enum vtrn_status vtrn_inst_encode(const struct vtrn_inst *inst, struct vtrn_buf 
 }
 
 /* ---------------------------------------------------------------- decoding
- * Readers take the place of the next word and return the one after theirs; NULL: malformed, and the message says where. */
+ * Readers take the place of the next word and return the one after theirs; NULL: malformed, and the message says where.
+ * They exist twice from one text: with `checked` for bytes from outside, and without for what the encoder wrote or the
+ * checked form accepted, which is most of what is decoded: a program's code, each time it runs. */
 struct reader {
+    bool checked; /* constant wherever a reader is inlined */
     const uint32_t *start, *end;
     struct vtrn_inst *inst;
     struct vtrn_error *err;
 };
+#define READER static inline __attribute__((always_inline)) const uint32_t *
+#define REJECT_IF(cond, in, at, what) \
+    do { \
+        if ((in)->checked && VTRN_UNLIKELY(cond)) return malformed((in), (at), (what)); \
+    } while (0)
 
 /* Every malformed instruction ends here. */
-static const uint32_t *malformed(const struct reader *in, const uint32_t *at, const char *what)
+VTRN_RARE static const uint32_t *malformed(const struct reader *in, const uint32_t *at, const char *what)
 {
     vtrn_fail(in->err, VTRN_FORMAT, "instruction %s, word %ld: %s", vtrn_ops[*in->start & 0xff].name, (long)(at - in->start), what);
     return NULL;
 }
 
-static inline size_t words_left(const struct reader *in, const uint32_t *at)
-{
-    return (size_t)(in->end - at);
-}
+static inline size_t words_left(const struct reader *in, const uint32_t *at) { return (size_t)(in->end - at); }
 
-static inline int64_t i32_at(const uint32_t *at)
-{
-    return (int32_t)*at;
-}
+static inline int64_t i32_at(const uint32_t *at) { return (int32_t)*at; }
 
-static inline uint64_t u64_at(const uint32_t *at)
-{
-    return at[0] | (uint64_t)at[1] << 32;
-}
+static inline uint64_t u64_at(const uint32_t *at) { return at[0] | (uint64_t)at[1] << 32; }
 
-static const uint32_t *take_int(const struct reader *in, const uint32_t *at, uint32_t tag, struct vtrn_value *value)
+READER take_int(const struct reader *in, const uint32_t *at, uint32_t tag, struct vtrn_value *value)
 {
     unsigned width = tag >> 3 & 3;
 
-    if (VTRN_UNLIKELY(tag & 0xe0)) return malformed(in, at, "reserved bits of an integer are not 0");
+    REJECT_IF(tag & 0xe0, in, at, "reserved bits of an integer are not 0");
     if (VTRN_LIKELY(width == W_INLINE)) {
         value->i = (int32_t)tag >> 8;
         return at;
     }
-    if (tag >> 8 || width > W_TWO || words_left(in, at) < width) return malformed(in, at, "an integer of an impossible width");
+    REJECT_IF(tag >> 8 || width > W_TWO || words_left(in, at) < width, in, at, "an integer of an impossible width");
     value->i = width == W_ONE ? i32_at(at) : (int64_t)u64_at(at);
     return at + width;
 }
 
-static const uint32_t *take_num(const struct reader *in, const uint32_t *at, uint32_t tag, struct vtrn_value *value)
+READER take_num(const struct reader *in, const uint32_t *at, uint32_t tag, struct vtrn_value *value)
 {
     unsigned width = tag >> 3 & 3;
     uint64_t bits;
     float single;
 
-    if (tag >> 6 || width > W_ONE || words_left(in, at) < width + 1) return malformed(in, at, "a number of an impossible width");
+    REJECT_IF(tag >> 6 || width > W_ONE || words_left(in, at) < width + 1, in, at, "a number of an impossible width");
     value->is_int = (tag & NUM_IS_INT) != 0;
     if (width == 0) {
         memcpy(&single, at, sizeof single);
@@ -357,17 +366,17 @@ static const uint32_t *take_num(const struct reader *in, const uint32_t *at, uin
         bits = u64_at(at);
         memcpy(&value->num, &bits, sizeof bits);
     }
-    if (value->is_int && !is_whole(value->num)) return malformed(in, at, "a fraction that is marked as an integer");
+    REJECT_IF(value->is_int && !is_whole(value->num), in, at, "a fraction that is marked as an integer");
     return at + width + 1;
 }
 
-static const uint32_t *take_dyn(const struct reader *in, const uint32_t *at, struct vtrn_dyn *dyn)
+READER take_dyn(const struct reader *in, const uint32_t *at, struct vtrn_dyn *dyn)
 {
     int64_t field[DYN_FIELDS] = { 0 };
     unsigned present, words;
     uint32_t tag;
 
-    if (words_left(in, at) < 2) return malformed(in, at, "a dynamic part is cut off");
+    REJECT_IF(words_left(in, at) < 2, in, at, "a dynamic part is cut off");
     tag = *at++;
     present = tag >> 4 & 0x1f;
     words = tag & DYN_WIDE ? 2 : 1;
@@ -375,12 +384,12 @@ static const uint32_t *take_dyn(const struct reader *in, const uint32_t *at, str
     dyn->dtype = tag >> 9 & 0x7f;
     dyn->part0 = (uint16_t)(tag >> 16);
     dyn->ref = *at++;
-    if (dyn->kind < VTRN_DYN_REG || dyn->kind > VTRN_DYN_INDIRECT || dyn->dtype >= VTRN_DT_COUNT ||
-        (present & ~dyn_fields(dyn->kind)) || (dyn->kind == VTRN_DYN_REG ? tag >> 9 != 0 : dyn->dtype == VTRN_DT_NONE))
-        return malformed(in, at, "no such dynamic part");
+    REJECT_IF(dyn->kind < VTRN_DYN_REG || dyn->kind > VTRN_DYN_INDIRECT || dyn->dtype >= VTRN_DT_COUNT ||
+                  (present & ~dyn_fields(dyn->kind)) || (dyn->kind == VTRN_DYN_REG ? tag >> 9 != 0 : dyn->dtype == VTRN_DT_NONE),
+              in, at, "no such dynamic part");
     for (int i = 0; i < DYN_FIELDS; i++) {
         if (!(present >> i & 1)) continue;
-        if (words_left(in, at) < words) return malformed(in, at, "a dynamic part is cut off");
+        REJECT_IF(words_left(in, at) < words, in, at, "a dynamic part is cut off");
         field[i] = words == 2 ? (int64_t)u64_at(at) : i32_at(at);
         at += words;
     }
@@ -392,7 +401,7 @@ static const uint32_t *take_dyn(const struct reader *in, const uint32_t *at, str
     return at;
 }
 
-static inline const uint32_t *take_dims(const uint32_t *at, unsigned width, unsigned ndim, struct vtrn_ap *ap)
+READER take_dims(const uint32_t *at, unsigned width, unsigned ndim, struct vtrn_ap *ap)
 {
     if (VTRN_LIKELY(width == 0)) {
         ap->offset = i32_at(at++);
@@ -417,14 +426,14 @@ static inline const uint32_t *take_dims(const uint32_t *at, unsigned width, unsi
     return at;
 }
 
-static const uint32_t *take_ap(const struct reader *in, const uint32_t *at, uint32_t tag, struct vtrn_ap *ap)
+READER take_ap(const struct reader *in, const uint32_t *at, uint32_t tag, struct vtrn_ap *ap)
 {
     unsigned width = tag >> 3 & 3, ndim = tag >> 5 & 15, ndyn = tag >> 9 & 3, dtype = tag >> 11 & 31;
     size_t need = 1 + (width == 2 ? 2 : 1) + ((size_t)ndim << width);
 
-    if (VTRN_UNLIKELY(width > 2 || ndim < 1 || ndim > VTRN_AP_DIMS || dtype == VTRN_DT_NONE || dtype >= VTRN_DT_COUNT))
-        return malformed(in, at, "no such access pattern");
-    if (VTRN_UNLIKELY(words_left(in, at) < need)) return malformed(in, at, "an access pattern is cut off");
+    REJECT_IF(width > 2 || ndim < 1 || ndim > VTRN_AP_DIMS || dtype == VTRN_DT_NONE || dtype >= VTRN_DT_COUNT, in, at,
+              "no such access pattern");
+    REJECT_IF(words_left(in, at) < need, in, at, "an access pattern is cut off");
     ap->dtype = (uint8_t)dtype;
     ap->ndim = (uint8_t)ndim;
     ap->ndyn = (uint8_t)ndyn;
@@ -435,53 +444,51 @@ static const uint32_t *take_ap(const struct reader *in, const uint32_t *at, uint
     at = take_dims(at + 1, width, ndim, ap);
     if (VTRN_LIKELY(ndyn == 0)) return at;
     ap->dyn = vtrn_inst_new_dyns(in->inst, (int)ndyn);
-    if (!ap->dyn) return malformed(in, at, "too many dynamic parts");
+    REJECT_IF(!ap->dyn, in, at, "too many dynamic parts");
     for (unsigned i = 0; at && i < ndyn; i++) at = take_dyn(in, at, &ap->dyn[i]);
     return at;
 }
 
-static const uint32_t *take_aps(const struct reader *in, const uint32_t *at, uint32_t tag, const struct vtrn_operand_info *info,
-                                struct vtrn_value *value)
+READER take_aps(const struct reader *in, const uint32_t *at, uint32_t tag, const struct vtrn_operand_info *info,
+                struct vtrn_value *value)
 {
-    if (tag & 0xfff8 || tag >> 16 > info->max_count) return malformed(in, at, "no such list of tensors");
+    REJECT_IF(tag & 0xfff8 || tag >> 16 > info->max_count, in, at, "no such list of tensors");
     value->count = (uint16_t)(tag >> 16);
     value->aps = vtrn_inst_new_aps(in->inst, value->count);
-    if (!value->aps) return malformed(in, at, "too many tensors");
+    REJECT_IF(!value->aps, in, at, "too many tensors");
     for (int i = 0; at && i < value->count; i++) {
-        uint32_t inner = words_left(in, at) ? *at : VTRN_V_NONE;
+        uint32_t inner = !in->checked || words_left(in, at) ? *at : VTRN_V_NONE;
 
-        if ((inner & 7) != VTRN_V_AP) return malformed(in, at, "a list of tensors is cut off");
+        REJECT_IF((inner & 7) != VTRN_V_AP, in, at, "a list of tensors is cut off");
         at = take_ap(in, at + 1, inner, &value->aps[i]);
     }
     return at;
 }
 
-static const uint32_t *take_ints(const struct reader *in, const uint32_t *at, uint32_t tag, const struct vtrn_operand_info *info,
-                                 struct vtrn_value *value)
+READER take_ints(const struct reader *in, const uint32_t *at, uint32_t tag, const struct vtrn_operand_info *info,
+                 struct vtrn_value *value)
 {
     unsigned width = tag >> 3 & 3;
 
-    if (tag & 0xffe0 || width < W_ONE || width > W_TWO || tag >> 16 > info->max_count)
-        return malformed(in, at, "no such list of integers");
+    REJECT_IF(tag & 0xffe0 || width < W_ONE || width > W_TWO || tag >> 16 > info->max_count, in, at, "no such list of integers");
     value->count = (uint16_t)(tag >> 16);
     value->ints = vtrn_inst_new_ints(in->inst, value->count);
-    if (!value->ints) return malformed(in, at, "too many integers");
-    if (words_left(in, at) < (size_t)value->count * width) return malformed(in, at, "a list of integers is cut off");
+    REJECT_IF(!value->ints, in, at, "too many integers");
+    REJECT_IF(words_left(in, at) < (size_t)value->count * width, in, at, "a list of integers is cut off");
     for (int i = 0; i < value->count; i++, at += width) value->ints[i] = width == W_ONE ? i32_at(at) : (int64_t)u64_at(at);
     return at;
 }
 
-static inline const uint32_t *take_value(const struct reader *in, const uint32_t *at, const struct vtrn_operand_info *info,
-                                         struct vtrn_value *value)
+READER take_value(const struct reader *in, const uint32_t *at, const struct vtrn_operand_info *info, struct vtrn_value *value)
 {
     uint32_t tag;
 
-    if (VTRN_UNLIKELY(at == in->end)) return malformed(in, at, "an operand is missing");
+    REJECT_IF(at == in->end, in, at, "an operand is missing");
     tag = *at++;
     value->kind = tag & 7;
     value->is_int = 0;
     value->count = 0;
-    if (VTRN_UNLIKELY(!may_be(info, value->kind))) return malformed(in, at, "an operand of the wrong kind");
+    REJECT_IF(!may_be(info, value->kind), in, at, "an operand of the wrong kind");
     switch (value->kind) {
     case VTRN_V_AP: return take_ap(in, at, tag, &value->ap);
     case VTRN_V_INT:
@@ -489,20 +496,20 @@ static inline const uint32_t *take_value(const struct reader *in, const uint32_t
     case VTRN_V_NUM: return take_num(in, at, tag, value);
     case VTRN_V_INTS: return take_ints(in, at, tag, info, value);
     case VTRN_V_APS: return take_aps(in, at, tag, info, value);
-    default: return tag == VTRN_V_NONE ? at : malformed(in, at, "reserved bits are not 0");
+    default: REJECT_IF(tag != VTRN_V_NONE, in, at, "reserved bits are not 0"); return at;
     }
 }
 
-static const uint32_t *take_head(const struct reader *in, const uint32_t *at, uint32_t head, struct vtrn_inst *inst)
+READER take_head(const struct reader *in, const uint32_t *at, uint32_t head, struct vtrn_inst *inst)
 {
     uint32_t extra[3] = { 0 }; /* loc, name, flags */
 
     for (int i = 0; i < 3; i++) {
         if (!(head & (uint32_t)HAS_LOC << i)) continue;
-        if (at == in->end) return malformed(in, at, "the head is cut off");
+        REJECT_IF(at == in->end, in, at, "the head is cut off");
         extra[i] = *at++;
     }
-    if (extra[2] > UINT16_MAX) return malformed(in, at, "flags beyond 16 bits");
+    REJECT_IF(extra[2] > UINT16_MAX, in, at, "flags beyond 16 bits");
     inst->loc = extra[0];
     inst->name = extra[1];
     inst->flags = (uint16_t)extra[2];
@@ -528,35 +535,44 @@ static enum vtrn_status no_instruction(const uint32_t *words, size_t size_words,
                      (unsigned)(words[0] >> 16), size_words);
 }
 
+READER take_inst(const struct reader *in, uint32_t head, uint32_t present)
+{
+    const struct vtrn_op_info *row = &vtrn_ops[head & 0xff];
+    struct vtrn_inst *inst = in->inst;
+    const uint32_t *at = in->start + HEAD_WORDS;
+
+    inst->op = (uint8_t)head;
+    inst->engine = head >> 8 & 15;
+    inst->ndyns = inst->naps = inst->nints = 0;
+    REJECT_IF(inst->engine >= VTRN_ENGINES || (head & HEAD_ZERO) || present >> row->operands, in, in->start, "no such head");
+    at = take_head(in, at, head, inst);
+    for (int i = 0; at && i < row->operands; i++, present >>= 1) {
+        if (present & 1) at = take_value(in, at, &row->operand[i], &inst->arg[i]);
+        else vtrn_value_init(&inst->arg[i], &row->operand[i]);
+    }
+    return at;
+}
+
 enum vtrn_status vtrn_inst_decode(const uint32_t *words, size_t size_words, struct vtrn_inst *inst, size_t *words_out,
                                   struct vtrn_error *err)
 {
     size_t length = vtrn_inst_length(words, size_words);
-    const struct reader in = { .start = words, .end = words + length, .inst = inst, .err = err };
-    const uint32_t *at = words + HEAD_WORDS;
-    const struct vtrn_op_info *row;
-    uint32_t head, present;
+    const struct reader in = { .checked = true, .start = words, .end = words + length, .inst = inst, .err = err };
+    const uint32_t *at;
 
     if (VTRN_UNLIKELY(length == 0)) return no_instruction(words, size_words, err);
-    head = words[0];
-    present = words[1];
-    row = &vtrn_ops[head & 0xff];
-    inst->op = (uint8_t)head;
-    inst->engine = head >> 8 & 15;
-    inst->ndyns = inst->naps = inst->nints = 0;
-    if (VTRN_UNLIKELY(inst->engine >= VTRN_ENGINES || (head & HEAD_ZERO) || present >> row->operands)) {
-        malformed(&in, words, "no such head");
-        return VTRN_FORMAT;
-    }
-    at = take_head(&in, at, head, inst);
-    for (int i = 0; at && i < row->operands; i++, present >>= 1) {
-        if (present & 1) at = take_value(&in, at, &row->operand[i], &inst->arg[i]);
-        else vtrn_value_init(&inst->arg[i], &row->operand[i]);
-    }
+    at = take_inst(&in, words[0], words[1]);
     if (VTRN_LIKELY(at == in.end)) {
         *words_out = length;
         return VTRN_OK;
     }
     if (at) malformed(&in, at, "words after the last operand");
     return VTRN_FORMAT;
+}
+
+void vtrn_inst_decode_own(const uint32_t *words, struct vtrn_inst *inst)
+{
+    const struct reader in = { .checked = false, .start = words, .inst = inst };
+
+    (void)take_inst(&in, words[0], words[1]);
 }

@@ -340,6 +340,8 @@ enum vtrn_status vtrn_inst_encode(const struct vtrn_inst *inst, struct vtrn_buf 
 /* Decodes the instruction at words[0]; *words_out: its length. `inst` needs no init. */
 enum vtrn_status vtrn_inst_decode(const uint32_t *words, size_t size_words, struct vtrn_inst *inst, size_t *words_out,
                                   struct vtrn_error *err);
+/* The same for words that vtrn_inst_encode wrote or vtrn_inst_decode accepted: checks nothing. */
+void vtrn_inst_decode_own(const uint32_t *words, struct vtrn_inst *inst);
 /* Length in words of the instruction at words[0], without decoding (0: malformed). */
 size_t vtrn_inst_length(const uint32_t *words, size_t size_words);
 

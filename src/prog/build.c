@@ -184,12 +184,9 @@ void vtrn_prog_get(const struct vtrn_prog *prog, int core, uint32_t index, struc
 {
     const struct vtrn_code *code = &prog->code[core];
     const uint32_t *words = (const uint32_t *)(const void *)code->words.data;
-    struct vtrn_error err;
-    size_t length;
 
     VTRN_ASSERT(index < code->count);
-    VTRN_ASSERT(vtrn_inst_decode(words + code->start[index], code->start[index + 1] - code->start[index], inst_out, &length, &err) ==
-                VTRN_OK);
+    vtrn_inst_decode_own(words + code->start[index], inst_out);
 }
 
 /* ---------------------------------------------------------------- edges */

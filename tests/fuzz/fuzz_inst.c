@@ -48,6 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size) memcpy(words, data, size);
     if (vtrn_inst_decode(words, size / 4, &inst, &length, &err) >= 0) {
         FUZZ_CHECK(length && length <= size / 4, "length %zu of %zu words", length, size / 4);
+        vtrn_inst_decode_own(words, &back);
+        FUZZ_CHECK(gen_inst_equal(&inst, &back, &operand), "%s is another without checks", operand);
         FUZZ_CHECK(vtrn_inst_encode(&inst, &again, &err) >= 0 &&
                        vtrn_inst_decode((uint32_t *)(void *)again.data, again.size / 4, &back, &same, &err) >= 0,
                    "%s", err.text);
