@@ -3,6 +3,7 @@
 Loaded with ``-p vtrn.nkilib.plugin`` in the main process and in every worker, before the checkout's conftest.
 """
 
+import gc
 import json
 import os
 
@@ -101,9 +102,24 @@ class _Recorder:
             self.record(report.nodeid, "error", 0.0, _reason(report))
 
 
+class _Cleaner:
+    """A failure's frames hold the case's arrays in a cycle; they go before the next case, which may need the room."""
+
+    failed = False
+
+    def pytest_runtest_logreport(self, report):
+        self.failed |= report.failed
+
+    def pytest_runtest_logfinish(self):
+        if self.failed:
+            gc.collect()
+        self.failed = False
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
     if hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None):
+        config.pluginmanager.register(_Cleaner(), "vtrn-nkilib-cleaner")
         _limit_memory(int(os.environ.get("VTRN_NKILIB_BYTES", "0")))
     if RESULTS and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Recorder(RESULTS), "vtrn-nkilib-recorder")
