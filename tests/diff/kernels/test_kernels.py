@@ -1,6 +1,6 @@
 """Differential test: random kernels through the Python front end equal model.py bit for bit.
 
-``VTRN_FUZZ_SEEDS=first:count`` chooses the seeds (default 0:60). A failure prints the seed, the shortest prefix of the plan
+``VTRN_FUZZ_SEEDS=first:count`` chooses the seeds (default 0:200). A failure prints the seed, the shortest prefix of the plan
 that still differs, and where.
 """
 
@@ -16,7 +16,7 @@ import vtrn.nki as nki  # noqa: E402
 import vtrn.nki.isa as nisa  # noqa: E402
 import vtrn.nki.language as nl  # noqa: E402
 
-FIRST, COUNT = (int(v) for v in os.environ.get("VTRN_FUZZ_SEEDS", "0:60").split(":"))
+FIRST, COUNT = (int(v) for v in os.environ.get("VTRN_FUZZ_SEEDS", "0:200").split(":"))
 
 
 def differs(seed, length):
