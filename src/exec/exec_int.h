@@ -81,10 +81,10 @@ struct vtrn_core {
     int stageds;
     uint8_t *scratch; /* threads * scratch_bytes, 64-byte aligned */
     size_t scratch_bytes;
-    struct vtrn_inst inst; /* the one being executed */
-    uint32_t end;          /* of the run that goes on: instructions before it may be done together */
-    uint32_t also_done;    /* instructions after `inst` that its body did with it: see pe_group.c */
-    uint64_t polled;       /* counters.instructions when options.interrupt was asked last */
+    struct vtrn_inst inst;  /* the one being executed */
+    uint32_t end;           /* of the run that goes on: instructions before it may be done together */
+    uint32_t also_done;     /* instructions after `inst` that its body did with it: see pe_group.c */
+    uint64_t polled;        /* counters.instructions when options.interrupt was asked last */
     struct vtrn_inst ahead; /* a later one, while it is looked at */
 };
 
@@ -128,15 +128,46 @@ int64_t exec_reg_value(const struct vtrn_core *core, const struct vtrn_value *va
 void exec_set_reg(struct vtrn_core *core, uint32_t reg, int32_t value);
 
 /* ---- rows: a block is `np` partitions from p0 by elements [i0, i0+n) of each, packed row after row ---- */
-/* fp32 values of a block. Returns a direct pointer into the tensor when it is fp32 and the block is adjacent in memory
- * (one contiguous partition, or whole partitions back to back), else `scratch`. */
-const float *exec_load_f32(const struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0,
-                           int64_t n, float *scratch);
+static inline uint8_t *exec_row_start(const struct exec_view *view, int64_t p)
+{
+    return view->base + (view->row_offset ? view->row_offset[p] : p * view->pitch);
+}
+/* A whole block that is adjacent in memory: a stretch of one contiguous partition, or whole partitions back to back. */
+static inline uint8_t *exec_direct(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n)
+{
+    if (!view->contiguous || view->elem_offset) return NULL;
+    if (np == 1) return exec_row_start(view, p0) + i0 * view->elem_bytes;
+    if (view->row_offset || n != view->elems || view->pitch != (ptrdiff_t)n * view->elem_bytes) return NULL;
+    return view->base + p0 * view->pitch;
+}
+/* Blocks that are packed or converted: see below. */
+const float *exec_load_other(const struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0,
+                             int64_t n, float *scratch);
+void exec_store_other(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
+                      const float *values);
+/* fp32 values of a block. Returns a direct pointer into the tensor when it is fp32 and the block is adjacent in memory, else
+ * `scratch`. Inline, as three calls for each row cost a tenth of an addition of 512 elements. */
+static inline const float *exec_load_f32(const struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np,
+                                         int64_t i0, int64_t n, float *scratch)
+{
+    const uint8_t *at = view->dtype == VTRN_DT_F32 ? exec_direct(view, p0, np, i0, n) : NULL;
+
+    return at ? (const float *)(const void *)at : exec_load_other(core, view, p0, np, i0, n, scratch);
+}
 /* Where to compute a block that will be stored: direct pointer under the same conditions, else `scratch`. */
-float *exec_out_f32(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, float *scratch);
+static inline float *exec_out_f32(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, float *scratch)
+{
+    uint8_t *at = view->dtype == VTRN_DT_F32 ? exec_direct(view, p0, np, i0, n) : NULL;
+
+    return at ? (float *)(void *)at : scratch;
+}
 /* Converts and stores a block computed in `values` (nothing to do when `values` is the direct pointer). */
-void exec_store_f32(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
-                    const float *values);
+static inline void exec_store_f32(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0,
+                                  int64_t n, const float *values)
+{
+    if (view->dtype == VTRN_DT_F32 && (const uint8_t *)values == exec_direct(view, p0, np, i0, n)) return;
+    exec_store_other(core, view, p0, np, i0, n, values);
+}
 /* Raw elements (no conversion), packed; elem_bytes of the view. exec_load_raw may return a direct pointer; exec_pack_raw
  * always fills `out`. */
 void exec_pack_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, void *out);

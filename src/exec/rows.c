@@ -8,14 +8,9 @@
 enum { STAGE = EXEC_ROW_MAX, SHORT = 16 /* elements: shorter contiguous rows are packed before they are converted */ };
 
 /* ---------------------------------------------------------------- addresses */
-static inline uint8_t *row_start(const struct exec_view *view, int64_t p)
-{
-    return view->base + (view->row_offset ? view->row_offset[p] : p * view->pitch);
-}
-
 uint8_t *exec_elem(const struct exec_view *view, int64_t p, int64_t i)
 {
-    uint8_t *at = row_start(view, p);
+    uint8_t *at = exec_row_start(view, p);
 
     if (view->elem_offset) return at + view->elem_offset[p / view->group * view->elems + i];
     for (int d = view->ndim - 1; d >= 0; d--) {
@@ -23,15 +18,6 @@ uint8_t *exec_elem(const struct exec_view *view, int64_t p, int64_t i)
         i /= view->dim[d].count;
     }
     return at;
-}
-
-/* A whole block that is adjacent in memory: a stretch of one contiguous partition, or whole partitions back to back. */
-static inline uint8_t *direct(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n)
-{
-    if (!view->contiguous || view->elem_offset) return NULL;
-    if (np == 1) return row_start(view, p0) + i0 * view->elem_bytes;
-    if (view->row_offset || n != view->elems || view->pitch != (ptrdiff_t)n * view->elem_bytes) return NULL;
-    return view->base + p0 * view->pitch;
 }
 
 /* ---------------------------------------------------------------- strided copies of whole elements */
@@ -124,22 +110,22 @@ VTRN_RARE static void move_block(const struct exec_view *view, int64_t p0, int64
 
     if (view->elem_offset) {
         for (int64_t p = p0; p < p0 + np; p++, packed += bytes) move_indirect(view, p, i0, n, packed, store);
-    } else if ((at = direct(view, p0, np, i0, n)) != NULL) {
+    } else if ((at = exec_direct(view, p0, np, i0, n)) != NULL) {
         move_run(packed, at, size, np * n, size, store);
     } else if (view->ndim <= 1 && n == 1 && !view->row_offset) { /* a column: the partitions are the run */
         move_run(packed, view->base + p0 * view->pitch + i0 * stride, view->pitch, np, size, store);
     } else if (view->ndim <= 1) {
         for (int64_t p = p0; p < p0 + np; p++, packed += bytes)
-            move_run(packed, row_start(view, p) + i0 * stride, stride, n, size, store);
+            move_run(packed, exec_row_start(view, p) + i0 * stride, stride, n, size, store);
     } else {
-        for (int64_t p = p0; p < p0 + np; p++, packed += bytes) move_dims(view, row_start(view, p), i0, n, packed, store);
+        for (int64_t p = p0; p < p0 + np; p++, packed += bytes) move_dims(view, exec_row_start(view, p), i0, n, packed, store);
     }
 }
 
 /* ---------------------------------------------------------------- raw elements */
 const void *exec_load_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, void *scratch)
 {
-    const uint8_t *at = direct(view, p0, np, i0, n);
+    const uint8_t *at = exec_direct(view, p0, np, i0, n);
 
     if (at) return at;
     move_block(view, p0, np, i0, n, scratch, false);
@@ -153,7 +139,7 @@ void exec_pack_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t
 
 void exec_store_raw(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, const void *values)
 {
-    if (values == direct(view, p0, np, i0, n)) return;                   /* in place */
+    if (values == exec_direct(view, p0, np, i0, n)) return;              /* in place */
     move_block(view, p0, np, i0, n, (uint8_t *)(uintptr_t)values, true); /* only read: stored from there */
 }
 
@@ -188,14 +174,13 @@ VTRN_RARE static void load_pieces(const struct exec_view *view, int64_t p0, int6
     }
 }
 
-const float *exec_load_f32(const struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0,
-                           int64_t n, float *scratch)
+const float *exec_load_other(const struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0,
+                             int64_t n, float *scratch)
 {
-    const uint8_t *at = direct(view, p0, np, i0, n);
+    const uint8_t *at = exec_direct(view, p0, np, i0, n);
     void (*load)(float *, const void *, size_t);
 
-    if (view->dtype == VTRN_DT_F32) {
-        if (at) return (const float *)(const void *)at;
+    if (view->dtype == VTRN_DT_F32) { /* not direct */
         move_block(view, p0, np, i0, n, (uint8_t *)scratch, false);
         return scratch;
     }
@@ -203,18 +188,11 @@ const float *exec_load_f32(const struct vtrn_core *core, const struct exec_view 
     if (at) {
         load(scratch, at, (size_t)(np * n));
     } else if (view->contiguous && !view->elem_offset && n >= SHORT) {
-        for (int64_t p = 0; p < np; p++) load(scratch + p * n, row_start(view, p0 + p) + i0 * view->elem_bytes, (size_t)n);
+        for (int64_t p = 0; p < np; p++) load(scratch + p * n, exec_row_start(view, p0 + p) + i0 * view->elem_bytes, (size_t)n);
     } else {
         load_pieces(view, p0, np, i0, n, scratch, load);
     }
     return scratch;
-}
-
-float *exec_out_f32(const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n, float *scratch)
-{
-    uint8_t *at = view->dtype == VTRN_DT_F32 ? direct(view, p0, np, i0, n) : NULL;
-
-    return at ? (float *)(void *)at : scratch;
 }
 
 /* Rounded by chance: partition by partition, because the random words are a function of partition and element. */
@@ -252,14 +230,14 @@ VTRN_RARE static void store_pieces(const struct exec_view *view, int64_t p0, int
     }
 }
 
-void exec_store_f32(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
-                    const float *values)
+void exec_store_other(struct vtrn_core *core, const struct exec_view *view, int64_t p0, int64_t np, int64_t i0, int64_t n,
+                      const float *values)
 {
-    uint8_t *at = direct(view, p0, np, i0, n);
+    uint8_t *at = exec_direct(view, p0, np, i0, n);
     void (*store)(void *, const float *, size_t);
 
     if (view->dtype == VTRN_DT_F32) {
-        if ((const uint8_t *)values != at) move_block(view, p0, np, i0, n, (uint8_t *)(uintptr_t)values, true);
+        move_block(view, p0, np, i0, n, (uint8_t *)(uintptr_t)values, true);
         return;
     }
     store = core->kern->store[view->dtype];
@@ -268,7 +246,7 @@ void exec_store_f32(struct vtrn_core *core, const struct exec_view *view, int64_
     } else if (at) {
         store(at, values, (size_t)(np * n));
     } else if (view->contiguous && !view->elem_offset && n >= SHORT) {
-        for (int64_t p = 0; p < np; p++) store(row_start(view, p0 + p) + i0 * view->elem_bytes, values + p * n, (size_t)n);
+        for (int64_t p = 0; p < np; p++) store(exec_row_start(view, p0 + p) + i0 * view->elem_bytes, values + p * n, (size_t)n);
     } else {
         store_pieces(view, p0, np, i0, n, values, store);
     }
