@@ -428,7 +428,7 @@ static void measure_tile(struct bench *b, const struct tile_case *c)
 
 int main(int argc, char **argv)
 {
-    struct bench b = { .samples = 11 };
+    struct bench b = { .samples = 41 };
     int at = 1;
 
     for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
