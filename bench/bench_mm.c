@@ -1,8 +1,8 @@
 /* Speed of the tile products and transposes, one thread, as ratios to what this core's registers can do: each sample of a
  * case is taken between samples of two loops that only issue fma and VDPBF16PS on registers, in the same process, and the
  * best samples are compared (the machines this runs on are shared; see docs/performance.md). Cases take turns, one sample
- * each: a neighbour on the core's other hardware thread takes a tenth of a product for up to a second at a time, and nothing
- * of the register loops, so samples of a case must lie far apart.
+ * each: products lose a tenth for up to seconds at a time, the register loops nothing (a neighbour on the core's other hardware
+ * thread, it seems), so samples of a case must lie far apart.
  *
  *   bench_mm [--json FILE] [--samples N] [NAME...]     cases whose name contains one of the NAMEs
  *

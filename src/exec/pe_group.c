@@ -2,7 +2,7 @@
  *
  * A kernel contracts more than 128 rows by a run of nc_matmuls into one PSUM tile. Such a run is one job: the columns of the
  * destination are split over the threads once, and each thread computes its columns of all products in order. No thread waits
- * for another between two products (that wait cost 8 % of a 4096^3 product on two threads), and the kernel
+ * for another between two products (that wait, and copies by one thread, cost 8 % of a 4096^3 product on two), and the kernel
  * knows which operands come next.
  * Bits do not depend on it: a column's value never depends on other columns, nor on where they are cut. No instruction of
  * a group can fault once its operands are resolved; one that cannot be resolved ends the group and is met again by itself.
