@@ -173,6 +173,108 @@ struct vtrn_fault_info {
 /* Whether the last run ended with a fault, and which. */
 VTRN_API bool vtrn_machine_fault(const struct vtrn_machine *machine, struct vtrn_fault_info *info, size_t info_size);
 
+/* ---------------------------------------------------------------- timings: how long the chip would take, and why
+ * Times are picoseconds from the kernel's begin. docs/timing.md says what is modelled and what is not. */
+struct vtrn_timing;
+struct vtrn_timing_options {
+    size_t size_bytes;  /* set by vtrn_timing_options_init */
+    const char *level;  /* "event" (default), "rule", "count" */
+    const char *target; /* time on another target; NULL: the program's */
+    int static_dma;     /* 1: DMA descriptors are prepared wherever the kernel does not say (--disable-dge) */
+};
+VTRN_API void vtrn_timing_options_init_sized(struct vtrn_timing_options *options, size_t size_bytes);
+static inline void vtrn_timing_options_init(struct vtrn_timing_options *options)
+{
+    vtrn_timing_options_init_sized(options, sizeof *options);
+}
+/* `machine` NULL, or one whose last run gives the values that loops and addresses hang on; without it such a program is
+ * UNSUPPORTED. `options` NULL: the defaults. The program is borrowed until the timing is destroyed. */
+VTRN_API enum vtrn_status vtrn_timing_create(const struct vtrn_program *program, const struct vtrn_machine *machine,
+                                             const struct vtrn_timing_options *options, struct vtrn_timing **timing_out,
+                                             struct vtrn_error *err);
+VTRN_API void vtrn_timing_destroy(struct vtrn_timing *timing); /* NULL is legal */
+
+struct vtrn_timing_info {
+    const char *level, *target;
+    uint64_t total_ps;   /* span + kernel: what a device profile calls the kernel's time */
+    uint64_t span_ps;    /* from the first instruction to the last one's end */
+    uint64_t kernel_ps;  /* begin and end of a kernel */
+    uint64_t count_ps;   /* no program with this work is faster */
+    const char *count_by; /* what sets that bound */
+    uint64_t assumed_ps; /* of total, the part of the critical path that rests on assumed numbers */
+    uint32_t steps;      /* executed instructions */
+    uint32_t path;       /* of them on the critical path */
+    uint32_t lines;      /* of the kernel */
+    int cores;
+};
+VTRN_API enum vtrn_status vtrn_timing_get(const struct vtrn_timing *timing, struct vtrn_timing_info *info, size_t info_size);
+
+/* In-order streams of a core: busy + waiting + idle = span. INVALID: no such stream or core. */
+enum { VTRN_TIMING_STREAMS = 8, VTRN_TIMING_WAITS = 16 };
+struct vtrn_timing_stream_info {
+    const char *name; /* "tensor", "vector", "scalar", "gpsimd", "sync", "dma_load", "dma_store", "dma_move" */
+    uint64_t steps, busy_ps, idle_ps;
+    uint64_t wait_ps;                      /* all of the next two: the same time, by whom and by why */
+    uint64_t wait_for_ps[VTRN_TIMING_STREAMS];
+    uint64_t wait_why_ps[VTRN_TIMING_WAITS]; /* by vtrn_timing_why */
+    uint64_t work;                         /* elements per partition; multiply-accumulates (tensor); bytes (DMA) */
+};
+VTRN_API enum vtrn_status vtrn_timing_stream(const struct vtrn_timing *timing, int core, int stream,
+                                             struct vtrn_timing_stream_info *info, size_t info_size);
+/* Reasons to wait: "data", "reuse", "dma_engine", ... with one line of meaning; false past the end. */
+struct vtrn_timing_why_info {
+    const char *name, *doc;
+};
+VTRN_API bool vtrn_timing_why(int i, struct vtrn_timing_why_info *info, size_t info_size);
+/* Shared resources of a core; INVALID past the end. */
+struct vtrn_timing_resource_info {
+    const char *name;
+    uint64_t busy_ps, waited_ps, steps;
+};
+VTRN_API enum vtrn_status vtrn_timing_resource(const struct vtrn_timing *timing, int core, int resource,
+                                               struct vtrn_timing_resource_info *info, size_t info_size);
+struct vtrn_timing_bytes_info {
+    uint64_t hbm_read, hbm_write, sbuf_read, sbuf_write, psum_read, psum_write, dma, packets;
+};
+VTRN_API enum vtrn_status vtrn_timing_bytes(const struct vtrn_timing *timing, int core, struct vtrn_timing_bytes_info *info,
+                                            size_t info_size);
+/* SBUF (space 0) and PSUM (1) of a core: bytes per partition. */
+struct vtrn_timing_memory_info {
+    const char *name;
+    int64_t limit_bytes, peak_bytes;
+    uint32_t peak_at; /* instruction */
+    uint32_t spilled; /* tensors without room */
+    int64_t spilled_bytes;
+};
+VTRN_API enum vtrn_status vtrn_timing_memory(const struct vtrn_timing *timing, int core, int space,
+                                             struct vtrn_timing_memory_info *info, size_t info_size);
+/* OK, or LIMIT with peak, limit and the largest tensors when what is live at once does not fit. */
+VTRN_API enum vtrn_status vtrn_timing_fits(const struct vtrn_timing *timing, struct vtrn_error *err);
+/* Lines of the kernel, most critical time first. */
+struct vtrn_timing_line_info {
+    const char *file; /* "" when unknown */
+    uint32_t line, steps;
+    uint64_t busy_ps[VTRN_TIMING_STREAMS], wait_ps, critical_ps, hbm_bytes;
+    uint64_t wait_why_ps[VTRN_TIMING_WAITS];
+};
+VTRN_API enum vtrn_status vtrn_timing_line(const struct vtrn_timing *timing, uint32_t i, struct vtrn_timing_line_info *info,
+                                           size_t info_size);
+/* Steps, by core, in program order; vtrn_timing_path gives the i-th of the critical path. */
+struct vtrn_timing_step_info {
+    int core, stream;
+    uint32_t instruction; /* its index in the core's list */
+    const char *name;     /* "nc_matmul" */
+    const char *file;
+    uint32_t line;
+    uint64_t ready_ps, start_ps, end_ps, busy_ps;
+    const char *why;      /* what it waited for last */
+    uint32_t cause;       /* the step that was; UINT32_MAX: none */
+    int assumed_percent;
+};
+VTRN_API enum vtrn_status vtrn_timing_step(const struct vtrn_timing *timing, uint32_t step, struct vtrn_timing_step_info *info,
+                                           size_t info_size);
+VTRN_API uint32_t vtrn_timing_path(const struct vtrn_timing *timing, uint32_t i);
+
 #ifdef __cplusplus
 }
 #endif

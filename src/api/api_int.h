@@ -12,6 +12,10 @@ struct vtrn_program {
     uint64_t use[VTRN_ENGINES][VTRN_OPCODES];
 };
 
+struct vtrn_machine;
+/* Of the machine's last run, one per core; NULL: it did not run. */
+const struct vtrn_trace *api_machine_trace(const struct vtrn_machine *machine);
+
 /* Copies what the caller has room for: callers built against an older header know fewer fields. */
 static inline void api_give(void *info, size_t info_size, const void *full, size_t full_size)
 {

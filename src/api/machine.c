@@ -144,6 +144,7 @@ enum vtrn_status vtrn_machine_run(struct vtrn_machine *machine, struct vtrn_erro
     options.print_self = machine->options.print_self;
     options.progress = machine->options.progress;
     options.progress_self = machine->options.progress_self;
+    options.trace = true;
     vtrn_chip_destroy(machine->chip);
     machine->faulted = false;
     machine->disassembly.size = 0;
@@ -156,6 +157,11 @@ enum vtrn_status vtrn_machine_run(struct vtrn_machine *machine, struct vtrn_erro
 }
 
 /* ---------------------------------------------------------------- results */
+const struct vtrn_trace *api_machine_trace(const struct vtrn_machine *machine)
+{
+    return machine->chip ? vtrn_chip_trace(machine->chip) : NULL;
+}
+
 enum vtrn_status vtrn_machine_read(struct vtrn_machine *machine, uint32_t index, const void **bytes_out, size_t *size_out,
                                    struct vtrn_error *err)
 {

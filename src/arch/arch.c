@@ -6,29 +6,23 @@
 #include <strings.h>
 
 /* A fact takes unit and doc from the list of fields, value, basis and source from the generation's row. */
-enum {
-#define FIELD(name, unit, doc) FACT_##name,
-    VTRN_ARCH_SIZES(FIELD)
-#undef FIELD
-    FACTS
-};
 #define FIELD(name, unit, doc) static const char unit_of_##name[] = unit, doc_of_##name[] = doc;
 VTRN_ARCH_SIZES(FIELD)
 #undef FIELD
 
-#define SIZE(name, value, basis, source) [FACT_##name] = { #name, unit_of_##name, doc_of_##name, source, value, VTRN_##basis },
-static const struct vtrn_arch_fact trn1_facts[FACTS + 1] = {
+#define SIZE(name, value, basis, source) [VTRN_FACT_##name] = { #name, unit_of_##name, doc_of_##name, source, value, VTRN_##basis },
+static const struct vtrn_arch_fact trn1_facts[VTRN_FACTS + 1] = {
 #include "arch/gen2.def"
 };
-static const struct vtrn_arch_fact inf2_facts[FACTS + 1] = {
+static const struct vtrn_arch_fact inf2_facts[VTRN_FACTS + 1] = {
 #define ARCH_INF2
 #include "arch/gen2.def"
 #undef ARCH_INF2
 };
-static const struct vtrn_arch_fact trn2_facts[FACTS + 1] = {
+static const struct vtrn_arch_fact trn2_facts[VTRN_FACTS + 1] = {
 #include "arch/gen3.def"
 };
-static const struct vtrn_arch_fact trn3_facts[FACTS + 1] = {
+static const struct vtrn_arch_fact trn3_facts[VTRN_FACTS + 1] = {
 #include "arch/gen4.def"
 };
 #undef SIZE

@@ -19,6 +19,7 @@ struct vtrn_chip {
     struct vtrn_pool *pool; /* one core: splits its instructions; two cores: one thread each */
     struct vtrn_core *core[VTRN_CORES_MAX];
     enum vtrn_status status[VTRN_CORES_MAX];
+    struct vtrn_trace trace[VTRN_CORES_MAX];
     struct vtrn_fault deadlock;
     unsigned closed;
     bool release;
@@ -59,7 +60,10 @@ static double share_done(const struct vtrn_chip *chip)
 void vtrn_chip_destroy(struct vtrn_chip *chip)
 {
     if (!chip) return;
-    for (int c = 0; c < VTRN_CORES_MAX; c++) vtrn_core_destroy(chip->core[c]);
+    for (int c = 0; c < VTRN_CORES_MAX; c++) {
+        vtrn_core_destroy(chip->core[c]);
+        free(chip->trace[c].value);
+    }
     vtrn_mem_destroy(chip->mem);
     vtrn_pool_destroy(chip->pool);
     free(chip);
@@ -79,6 +83,7 @@ static enum vtrn_status make_cores(struct vtrn_chip *chip, struct vtrn_error *er
     exec.interrupt = chip->options.progress ? slice_is_over : NULL;
     exec.interrupt_self = chip;
     for (int c = 0; c < chip->prog->cores; c++) {
+        exec.trace = chip->options.trace ? &chip->trace[c] : NULL;
         chip->core[c] = vtrn_core_create(chip->prog, chip->mem, c, &exec, err);
         if (!chip->core[c]) return VTRN_NOMEM;
     }
@@ -267,6 +272,8 @@ const struct vtrn_fault *vtrn_chip_fault(const struct vtrn_chip *chip)
         if (vtrn_core_fault(chip->core[c])) return vtrn_core_fault(chip->core[c]);
     return chip->deadlock.reason ? &chip->deadlock : NULL;
 }
+
+const struct vtrn_trace *vtrn_chip_trace(const struct vtrn_chip *chip) { return chip->options.trace ? chip->trace : NULL; }
 
 void vtrn_chip_counters(const struct vtrn_chip *chip, struct vtrn_counters *out)
 {

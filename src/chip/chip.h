@@ -9,6 +9,7 @@ struct vtrn_run_options {
     bool stochastic_rounding;
     uint64_t seed;
     bool mx_scale_v03; /* quantize_mx scales as NKI 0.3 did */
+    bool trace;        /* record what registers are loaded with: vtrn_chip_trace */
     void (*print)(void *self, int core, const char *text);
     void *print_self;
     /* Called about every 100 ms of host time with the share done (0..1) or -1 (unknown); returning false interrupts. */
@@ -27,5 +28,7 @@ struct vtrn_core *vtrn_chip_core(struct vtrn_chip *chip, int core);
  * again); DEADLOCK, FAULT: err says which core, where and why, with the kernel's file and line. */
 enum vtrn_status vtrn_chip_run(struct vtrn_chip *chip, unsigned closed, bool release, struct vtrn_error *err);
 const struct vtrn_fault *vtrn_chip_fault(const struct vtrn_chip *chip);
+/* One trace per core of all that ran so far; NULL: not recorded. */
+const struct vtrn_trace *vtrn_chip_trace(const struct vtrn_chip *chip);
 void vtrn_chip_counters(const struct vtrn_chip *chip, struct vtrn_counters *out);
 #endif

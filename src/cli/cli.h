@@ -19,7 +19,7 @@ struct cli_command {
     const char *help;        /* what `vtrn NAME --help` prints */
     int (*run)(const struct cli_command *command, int argc, char **argv); /* argv[0] is the command's name */
 };
-extern const struct cli_command cli_run, cli_asm, cli_disasm, cli_check, cli_chips;
+extern const struct cli_command cli_run, cli_asm, cli_disasm, cli_check, cli_chips, cli_time;
 
 /* "vtrn run: message" on stderr; returns `code`. */
 int cli_fail(const struct cli_command *command, int code, const char *fmt, ...) VTRN_PRINTF(3, 4);

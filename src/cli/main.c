@@ -1,7 +1,7 @@
 /* The command `vtrn`: a table of commands. Finds the command and calls it; help texts stand beside the commands. */
 #include "cli/cli.h"
 
-static const struct cli_command *const commands[] = { &cli_run, &cli_disasm, &cli_asm, &cli_check, &cli_chips };
+static const struct cli_command *const commands[] = { &cli_run, &cli_time, &cli_disasm, &cli_asm, &cli_check, &cli_chips };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_usage(FILE *out)
@@ -15,6 +15,7 @@ static void print_usage(FILE *out)
                  "  vtrn run kernel.py                      an unmodified script that imports nki\n"
                  "  vtrn run --target trn2 -m pytest tests  a test suite\n"
                  "  vtrn run kernel.vtrn --input x=x.npy    a recorded program, without Python\n"
+                 "  vtrn time kernel.vtrn                   how long the chip would take, and why\n"
                  "  vtrn chips trn2                         what a chip is, each number with its source\n\n"
                  "exit codes: 0 done, 1 the emulated machine faulted, 2 wrong usage, 3 bad or illegal program,\n"
                  "            4 the host could not, 130 interrupted; a script's own exit code is passed on\n");

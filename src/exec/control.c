@@ -24,6 +24,20 @@ static enum vtrn_status check_one(struct vtrn_core *core, const char *operand, c
                       (long long)view->parts, (long long)view->elems);
 }
 
+/* For those who follow control without the memories: see struct vtrn_trace. */
+static enum vtrn_status record(struct vtrn_core *core, struct vtrn_trace *trace, int32_t value)
+{
+    if (trace->values == trace->capacity) {
+        size_t capacity = trace->capacity ? 2 * trace->capacity : 256;
+        int32_t *grown = realloc(trace->value, capacity * sizeof *grown);
+        VTRN_FAIL_IF(!grown, &core->err, VTRN_NOMEM, "no memory for a trace of %zu values", capacity);
+        trace->value = grown;
+        trace->capacity = capacity;
+    }
+    trace->value[trace->values++] = value;
+    return VTRN_OK;
+}
+
 /* Does: sets a register to the one element of src: sign or zero extended from narrower integers.
  * Rounding: none; uint32 keeps its bits.
  * Faults: VALUE when src has more than one element.
@@ -34,8 +48,9 @@ enum vtrn_status vtrn_exec_register_load(struct vtrn_core *core, const struct vt
     struct exec_view src;
     VTRN_TRY(exec_resolve(core, &arg->src.ap, VTRN_READ, &src));
     VTRN_TRY(check_one(core, "src", &src));
-    exec_set_reg(core, (uint32_t)arg->dst.i, (int32_t)(uint32_t)exec_int_load(src.dtype, exec_elem(&src, 0, 0)));
-    return VTRN_OK;
+    int32_t value = (int32_t)(uint32_t)exec_int_load(src.dtype, exec_elem(&src, 0, 0));
+    exec_set_reg(core, (uint32_t)arg->dst.i, value);
+    return core->options.trace ? record(core, core->options.trace, value) : VTRN_OK;
 }
 
 /* Does: writes a register's value, or an integer, to the one element of dst.

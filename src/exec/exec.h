@@ -25,6 +25,7 @@ struct vtrn_exec_options {
     /* device_print: `text` is one whole print. NULL: stderr. */
     void (*print)(void *self, int core, const char *text);
     void *print_self;
+    struct vtrn_trace *trace; /* what register_load brings in is appended to it; NULL: not recorded */
     /* Asked now and then inside program loops (NULL: never); true stops the run with INTERRUPTED. */
     bool (*interrupt)(void *self);
     void *interrupt_self;

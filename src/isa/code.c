@@ -523,6 +523,8 @@ size_t vtrn_inst_length(const uint32_t *words, size_t size_words)
     return length >= HEAD_WORDS && length <= size_words && vtrn_ops[words[0] & 0xff].name ? length : 0;
 }
 
+uint32_t vtrn_inst_loc(const uint32_t *words) { return words[0] & HAS_LOC ? words[HEAD_WORDS] : 0; }
+
 static enum vtrn_status no_instruction(const uint32_t *words, size_t size_words, struct vtrn_error *err)
 {
     unsigned code = size_words ? words[0] & 0xff : 0;

@@ -342,6 +342,8 @@ enum vtrn_status vtrn_inst_decode(const uint32_t *words, size_t size_words, stru
                                   struct vtrn_error *err);
 /* The same for words that vtrn_inst_encode wrote or vtrn_inst_decode accepted: checks nothing. */
 void vtrn_inst_decode_own(const uint32_t *words, struct vtrn_inst *inst);
+/* Source location of a well-formed instruction, without decoding. */
+uint32_t vtrn_inst_loc(const uint32_t *words);
 /* Length in words of the instruction at words[0], without decoding (0: malformed). */
 size_t vtrn_inst_length(const uint32_t *words, size_t size_words);
 

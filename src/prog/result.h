@@ -35,4 +35,10 @@ struct vtrn_counters {
     VTRN_COUNTERS(COUNTER)
 #undef COUNTER
 };
+/* The values that register_load brought in, in the order in which a core executed them: all of a run that control and
+ * register offsets can hang on. exec writes it, time reads it. */
+struct vtrn_trace {
+    int32_t *value;
+    size_t values, capacity;
+};
 #endif
