@@ -230,6 +230,8 @@ extern PyMethodDef ext_register_functions[];
 
 /* ---------------------------------------------------------------- recorded programs */
 extern PyTypeObject program_type, pages_type;
+/* time(level=, target=, static_dma=) of a program: profile.c. `trace` NULL: it was not run. */
+PyObject *ext_profile(const struct vtrn_prog *prog, const struct vtrn_trace *trace, PyObject *args, PyObject *kwargs);
 PyObject *ext_program_take(struct vtrn_prog *prog);
 PyObject *ext_pages_take(void *bytes, size_t size); /* owns pages from vtrn_mem_take */
 

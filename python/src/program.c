@@ -47,6 +47,8 @@ PyTypeObject pages_type = {
 /* ---------------------------------------------------------------- program */
 struct program {
     PyObject_HEAD struct vtrn_prog *prog;
+    struct vtrn_trace trace[VTRN_CORES_MAX]; /* of the last run */
+    bool traced;
 };
 
 PyObject *ext_program_take(struct vtrn_prog *prog)
@@ -58,12 +60,15 @@ PyObject *ext_program_take(struct vtrn_prog *prog)
         return NULL;
     }
     program->prog = prog;
+    memset(program->trace, 0, sizeof program->trace);
+    program->traced = false;
     return (PyObject *)program;
 }
 
 static void program_dealloc(PyObject *self)
 {
     vtrn_prog_destroy(((struct program *)self)->prog);
+    for (int c = 0; c < VTRN_CORES_MAX; c++) free(((struct program *)self)->trace[c].value);
     PyObject_Free(self);
 }
 
@@ -237,6 +242,29 @@ static PyObject *take_outputs(struct vtrn_prog *prog, struct vtrn_chip *chip)
     return list;
 }
 
+/* Keeps what registers were loaded with, for time(). Without memory for it there is none. */
+static void keep_trace(struct program *program, const struct vtrn_chip *chip)
+{
+    const struct vtrn_trace *from = vtrn_chip_trace(chip);
+
+    program->traced = from != NULL;
+    for (int c = 0; from && c < program->prog->cores; c++) {
+        struct vtrn_trace *to = &program->trace[c];
+
+        free(to->value);
+        *to = (struct vtrn_trace){ .value = malloc((from[c].values + 1) * sizeof *to->value), .values = from[c].values };
+        if (!to->value) to->values = 0;
+        else if (from[c].values) memcpy(to->value, from[c].value, from[c].values * sizeof *to->value);
+    }
+}
+
+static PyObject *program_time(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    const struct program *program = (struct program *)self;
+
+    return ext_profile(program->prog, program->traced ? program->trace : NULL, args, kwargs);
+}
+
 /* run([(address, size_bytes), ...], threads=, seed=, ...): pages of the outputs, in table order. */
 static PyObject *program_run(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -253,6 +281,7 @@ static PyObject *program_run(PyObject *self, PyObject *args, PyObject *kwargs)
                                      &run.stochastic_rounding, &run.mx_scale_v03))
         return NULL;
     ext_run_options(&run, &options);
+    options.trace = true;
     chip = vtrn_chip_create(prog, &options, &err);
     if (!chip) return raise_of(err.status, &err, "run");
     if (bind_inputs(prog, chip, inputs) == 0) {
@@ -262,6 +291,7 @@ static PyObject *program_run(PyObject *self, PyObject *args, PyObject *kwargs)
         PyEval_RestoreThread(thread);
         if (status < 0) ext_raise_status(status, &err, NULL);
         else outputs = take_outputs(prog, chip);
+        keep_trace((struct program *)self, chip);
     }
     vtrn_chip_destroy(chip);
     return outputs;
@@ -274,6 +304,8 @@ static PyMethodDef program_methods[] = {
     { "text", program_text, METH_NOARGS, "assembly text" },
     { "run", (PyCFunction)(void (*)(void))program_run, METH_VARARGS | METH_KEYWORDS,
       "run(inputs, threads=0, seed=-1, stochastic_rounding=False, mx_scale_v03=False)" },
+    { "time", (PyCFunction)(void (*)(void))program_time, METH_VARARGS | METH_KEYWORDS,
+      "time(level=None, target=None, static_dma=False): a dict; values of the last run steer loops that hang on memory" },
     { 0 },
 };
 static PyGetSetDef program_attributes[] = {

@@ -7,6 +7,8 @@
     program = vtrn.trace(kernel, a, b, target="trn2")
     program.save("kernel.vtrn")       # runs again without Python: `vtrn run kernel.vtrn`
 
+    print(vtrn.profile(kernel, target="trn2")(a, b))   # how long the chip would take, and why
+
 Kernels are ordinary Python; every nisa call is checked and appended in C, and runs in C.
 """
 
@@ -28,6 +30,7 @@ from vtrn._vtrn import (  # noqa: E402
 )
 from vtrn.install import install_nki  # noqa: E402
 from vtrn.launch import last_counters, run, trace  # noqa: E402
+from vtrn.profile import Profile, profile  # noqa: E402
 from vtrn.program import Program  # noqa: E402
 from vtrn.settings import Settings, settings  # noqa: E402
 
@@ -39,11 +42,13 @@ __all__ = [
     "NkiUnsupported",
     "NkiValidationError",
     "NkiValueError",
+    "Profile",
     "Program",
     "Settings",
     "VtrnError",
     "install_nki",
     "last_counters",
+    "profile",
     "run",
     "settings",
     "trace",

@@ -74,6 +74,15 @@ class Program:
         ]
         return results[0] if len(results) == 1 else tuple(results)
 
+    def time(self, level=None, target=None, static_dma=False) -> "Profile":
+        """How long the chip would take, and why: no run, no arguments. See :class:`vtrn.Profile`.
+
+        Programs with loops that hang on a value in memory need a :meth:`run` before.
+        """
+        from vtrn.profile import Profile
+
+        return Profile(self._program.time(level=level, target=target, static_dma=static_dma))
+
 
 class _Input:
     _written = True  # a program may write any of its inputs
