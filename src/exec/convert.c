@@ -1,8 +1,8 @@
 /* Copies that convert, and the staging of copies whose two sides share bytes.
  *
- * The rule of DMA: equal dtypes move bytes; integers go to integers exactly, saturated to what the destination holds;
- * everything else goes through fp32 (source to fp32, fp32 to destination with the rounding of kern->store).
- * Source of the two-step rule: nki.isa.dma_copy, "Data types" (Neuron SDK 2.32).
+ * The rule of DMA: equal dtypes move bytes; everything else, integers too, goes through fp32 (source to fp32, fp32 to
+ * destination with the rounding of kern->store). Source: nki.isa.dma_copy, "Data types" (Neuron SDK 2.32). The engines'
+ * integers go to narrower ones exactly, saturated (exec_convert_ints).
  *
  * Knows walks and dtypes, no instructions. */
 #include "exec/walk_int.h"
@@ -106,10 +106,6 @@ void exec_convert(const struct vtrn_kern *kern, uint8_t dst_dtype, void *dst, ui
     VTRN_ASSERT(n <= WALK_CHUNK);
     if (dst_dtype == src_dtype) {
         memmove(dst, src, (size_t)n * vtrn_dtypes[dst_dtype].size_bytes);
-    } else if (exec_is_integer(dst_dtype) && exec_is_integer(src_dtype)) {
-        int64_t values[WALK_CHUNK];
-        widen(values, src_dtype, src, n);
-        narrow(dst_dtype, dst, values, n);
     } else if (dst_dtype == VTRN_DT_F32) {
         kern->load[src_dtype](dst, src, (size_t)n);
     } else if (src_dtype == VTRN_DT_F32) {
@@ -119,6 +115,15 @@ void exec_convert(const struct vtrn_kern *kern, uint8_t dst_dtype, void *dst, ui
         kern->load[src_dtype](values, src, (size_t)n);
         kern->store[dst_dtype](dst, values, (size_t)n);
     }
+}
+
+void exec_convert_ints(uint8_t dst_dtype, void *dst, uint8_t src_dtype, const void *src, int64_t n)
+{
+    int64_t values[WALK_CHUNK];
+
+    VTRN_ASSERT(n <= WALK_CHUNK);
+    widen(values, src_dtype, src, n);
+    narrow(dst_dtype, dst, values, n);
 }
 
 /* ---- ranges of elements ---- */

@@ -47,12 +47,11 @@ static enum vtrn_status check_sides(struct vtrn_core *core, const struct exec_vi
  *   that index[w] names, with one on dst (scatter) it goes there; of rows scattered to one place the last stays. Under
  *   oob_mode.skip a row whose index is outside is not transferred and dst keeps what it had there; a scalar offset outside
  *   skips the whole transfer. Where src and dst share bytes the result is as if all of src were read first.
- * Rounding: equal dtypes move bits. Integers go to integers exactly, saturated to the range of dst. Others convert to fp32
- *   (32-bit integers: nearest even) and from there to the dtype of dst: nearest even, overflow as kern.h says.
+ * Rounding: equal dtypes move bits. Others, integers too, convert to fp32 (32-bit integers: nearest even, so inexact from 2^24
+ *   on) and from there to the dtype of dst: nearest even, overflow as kern.h says.
  * Faults: INDEX for an index outside, BOUNDS for a scalar offset outside, both only under oob_mode.error; VALUE for unequal
  *   element counts or a conversion of packed MX types.
- * Differs: hardware converts integers through fp32 as well, which is inexact from 2^24 on. Stochastic rounding of the run
- *   does not apply to DMA. Descriptor modes and priorities have no effect on results. */
+ * Differs: stochastic rounding of the run does not apply to DMA. Descriptor modes and priorities have no effect on results. */
 enum vtrn_status vtrn_exec_dma_copy(struct vtrn_core *core, const struct vtrn_inst *inst)
 {
     const struct vtrn_args_dma_copy *arg = VTRN_ARGS(dma_copy, inst);

@@ -105,7 +105,7 @@ static void iota_rows(const struct exec_rows *rows, int64_t p0, int64_t p1, uint
             if (dst->dtype == VTRN_DT_I32 || dst->dtype == VTRN_DT_U32) {
                 exec_store_raw(dst, p, 1, i, n, value);
             } else if (exec_is_integer(dst->dtype)) {
-                exec_convert(core->kern, dst->dtype, narrow, VTRN_DT_I32, value, n);
+                exec_convert_ints(dst->dtype, narrow, VTRN_DT_I32, value, n);
                 exec_store_raw(dst, p, 1, i, n, narrow);
             } else {
                 for (int64_t k = 0; k < n; k++) real[k] = (float)value[k];

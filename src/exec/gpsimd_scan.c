@@ -60,7 +60,7 @@ enum vtrn_status vtrn_exec_tensor_partition_reduce(struct vtrn_core *core, const
             else (raw ? combine_raw : combine_f32)(kern, op, data.dtype, &acc, from, (size_t)n);
         }
         if (raw) {
-            exec_convert(kern, dst.dtype, out, data.dtype, acc.raw, n);
+            exec_convert_ints(dst.dtype, out, data.dtype, acc.raw, n);
             exec_store_raw(&dst, 0, 1, i, n, out);
         } else {
             if (op == VTRN_ALU_AVERAGE)

@@ -55,6 +55,8 @@ void exec_copy_raw(struct vtrn_core *core, const struct exec_walk *dst, const st
 
 /* n elements of one dtype to another by the rule of exec_copy; n <= WALK_CHUNK. */
 void exec_convert(const struct vtrn_kern *kern, uint8_t dst_dtype, void *dst, uint8_t src_dtype, const void *src, int64_t n);
+/* The same between integers, exactly, saturated to the range of dst. */
+void exec_convert_ints(uint8_t dst_dtype, void *dst, uint8_t src_dtype, const void *src, int64_t n);
 bool exec_is_integer(uint8_t dtype); /* INT, UINT and BOOL classes */
 /* One integer element, sign or zero extended; and back, its low bits. */
 int64_t exec_int_load(uint8_t dtype, const void *element);

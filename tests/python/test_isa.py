@@ -509,3 +509,23 @@ def test_signatures_are_those_of_the_reference():
     names = list(inspect.signature(nisa.dma_copy).parameters)
     assert names == ["dst", "src", "priority", "oob_mode", "dge_mode", "engine", "name"]
     assert nisa.nc_matmul.__name__ == "nc_matmul" and "stationary" in nisa.nc_matmul.__doc__
+
+
+@pytest.mark.parametrize("to", ["int32", "uint32", "int16", "uint16", "int8", "uint8"])
+@pytest.mark.parametrize("source", ["int32", "uint32", "int16", "uint16", "int8", "uint8"])
+def test_dma_converts_integers_through_fp32(source, to):
+    """As nki.isa.dma_copy documents: to float32, then to the destination; from 2**24 on that is inexact."""
+    info = np.iinfo(source)
+    values = [info.min, -1, 0, 1, 127, 128, 256, 32768, 65535, 65536, 2**24 - 1, 2**24 + 1, 2**24 + 3, 2**30 + 65, info.max]
+    x = np.array([[v for v in values if info.min <= v <= info.max]], dtype=source)
+
+    def kernel(x):
+        y = nl.ndarray(x.shape, dtype=getattr(nl, to), buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=y, src=x)
+        return y
+
+    expected = x
+    if source != to:
+        limits = np.iinfo(to)
+        expected = np.clip(x.astype(np.float32).astype(np.float64), limits.min, limits.max).astype(to)
+    np.testing.assert_array_equal(vtrn.run(kernel, x, target="trn2"), expected)

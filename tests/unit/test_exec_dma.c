@@ -5,25 +5,13 @@ static const uint8_t dtypes[] = { VTRN_DT_F32,    VTRN_DT_BF16, VTRN_DT_U8,  VTR
                                   VTRN_DT_F8E4M3, VTRN_DT_I16,  VTRN_DT_F16, VTRN_DT_U32 };
 enum { DTYPES = sizeof dtypes };
 
-static bool is_int(uint8_t dtype) { return vtrn_dtypes[dtype].cls == VTRN_CLASS_INT || vtrn_dtypes[dtype].cls == VTRN_CLASS_UINT; }
 static size_t size_of(uint8_t dtype) { return vtrn_dtypes[dtype].size_bytes; }
 
-/* Values of the rig's random elements fit the narrow integers or saturate; model of the rule of dma_copy. */
+/* Model of the rule of dma_copy. */
 static void convert(uint8_t to, void *dst, uint8_t from, const void *src)
 {
-    if (to == from) {
-        memcpy(dst, src, size_of(to));
-    } else if (is_int(to) && is_int(from)) {
-        double value = (double)vtrn_to_f32(from, src), high = to == VTRN_DT_U8    ? 255
-                                                              : to == VTRN_DT_I16 ? 32767
-                                                              : to == VTRN_DT_I32 ? 2147483647.0
-                                                                                  : 4294967295.0;
-        double low = to == VTRN_DT_I16 ? -32768 : to == VTRN_DT_I32 ? -2147483648.0 : 0;
-        int64_t v = (int64_t)(value < low ? low : value > high ? high : value); /* the rig's integers are exact in fp32 */
-        memcpy(dst, &v, size_of(to));
-    } else {
-        vtrn_from_f32((enum vtrn_dtype)to, vtrn_to_f32((enum vtrn_dtype)from, src), dst);
-    }
+    if (to == from) memcpy(dst, src, size_of(to));
+    else vtrn_from_f32((enum vtrn_dtype)to, vtrn_to_f32((enum vtrn_dtype)from, src), dst);
 }
 
 /* An operand with its bytes: `image` before, and what the model expects after. */

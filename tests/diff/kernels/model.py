@@ -178,7 +178,8 @@ IDENTITY = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "maximum": -np.inf, "m
 def tensor_reduce(data, op, kept, negate, dtype):
     """Reduces all but the first `kept` dims of data."""
     rows = int(np.prod(data.shape[:kept]))
-    acc = reduce_in_order(to_f32(data).reshape(rows, -1), op)
+    start = None if op == "subtract" else np.full(rows, IDENTITY[op], dtype=F32)
+    acc = reduce_in_order(to_f32(data).reshape(rows, -1), op, start)
     return from_f32(-acc if negate else acc, dtype).reshape(data.shape[0], -1)
 
 
@@ -270,13 +271,26 @@ def affine_select(on_true, pattern, channel_multiplier, on_false, cmp_op, offset
 # ---- matrix unit --------------------------------------------------------------------------------------------------------
 
 
+def fused_multiply_add(a, b, c):
+    """a * b + c of fp32 values, rounded once. The product is exact in 80 bits, the sum is rounded to odd there (the lost bits
+    stay visible in the last one), so that the rounding to fp32 is that of the exact sum."""
+    a, b, c = (np.asarray(v, dtype=np.longdouble) for v in (a, b, c))
+    product = a * b
+    total = product + c
+    back = total - product
+    lost = (product - (total - back)) + (c - back)
+    even = np.ascontiguousarray(total).view(np.uint64).reshape(*total.shape, 2)[..., 0] % 2 == 0
+    inexact = np.isfinite(total) & np.isfinite(lost) & (lost != 0) & even
+    return np.where(inexact, np.nextafter(total, np.where(lost > 0, np.inf, -np.inf)), total).astype(F32)
+
+
 def nc_matmul(stationary, moving, start):
-    """start[m,n] + sum over k in order, each step one fused multiply-add in fp32 (here through 80-bit intermediates)."""
-    s, x = flat(stationary).astype(np.longdouble), flat(moving).astype(np.longdouble)
+    """start[m,n] + sum over k in order, each step one fused multiply-add in fp32."""
+    s, x = flat(stationary), flat(moving)
     acc = np.zeros((s.shape[1], x.shape[1]), dtype=F32)
     with np.errstate(all="ignore"):
         for k in range(s.shape[0]):
-            acc = (np.outer(s[k], x[k]) + acc.astype(np.longdouble)).astype(F32)
+            acc = fused_multiply_add(s[k][:, None], x[k][None, :], acc)
         return acc if start is None else (start + acc).astype(F32)
 
 
