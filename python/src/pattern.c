@@ -121,11 +121,23 @@ static int row_elems(const struct nki_tensor *v, const char *method, int64_t *ro
     return 0;
 }
 
-static int check_partition_step(struct nki_tensor *v)
+/* Elements of the view's dtype in a partition of the tensor that .ap was called on, as its shape says. */
+static int64_t shown_row_elems(const struct nki_tensor *t, const struct nki_tensor *v)
 {
-    int64_t row = 0;
+    int64_t elems = vtrn_dtypes[t->dtype].size_bytes;
+
+    for (int i = 1; i < t->ndim; i++) elems *= t->shape[i];
+    return elems % vtrn_dtypes[v->dtype].size_bytes == 0 ? elems / vtrn_dtypes[v->dtype].size_bytes : 0;
+}
+
+/* The partition stride counts in rows of the allocation. Of a view that is narrower it may also count in rows of the view's
+ * shape, as patterns do that are made from the shape (nki-library's TensorView of a slice). */
+static int check_partition_step(const struct nki_tensor *t, struct nki_tensor *v)
+{
+    int64_t row = 0, shown = shown_row_elems(t, v);
 
     if (row_elems(v, "ap", &row) < 0) return -1;
+    if (v->stride[0] % row != 0 && shown > 0 && v->stride[0] % shown == 0) v->stride[0] = v->stride[0] / shown * row;
     if (v->shape[0] > 1 && v->stride[0] % row != 0)
         return pattern_error(v, "ap", "the partition stride %lld is not a multiple of %lld, the elements of a partition",
                              (long long)v->stride[0], (long long)row);
@@ -200,7 +212,7 @@ static PyObject *pattern_ap(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!v) return NULL;
     v->dtype = (uint8_t)dtype;
     if (read_pairs(a.pattern, v) < 0 || read_offset(t, v, a.offset) < 0) goto failed;
-    if (ext_on_chip(t) && check_partition_step(v) < 0) goto failed;
+    if (ext_on_chip(t) && check_partition_step(t, v) < 0) goto failed;
     if (apply_indices(t, v, &a) < 0) goto failed;
     return (PyObject *)v;
 

@@ -96,6 +96,12 @@ def test_ap_is_relative_to_the_allocation_and_keeps_the_views_offset():
         same(t.ap([[24, 4], [6, 2], [1, 3]], offset=2 * 24 + 1), want(49, [[24, 4], [6, 2], [1, 3]]))
         assert t[1:3].get_pattern() == [[24, 2], [6, 4], [1, 6]]
         same(t.ap(t[1:3].get_pattern(), offset=24), ARRAY[1:3])
+        half = t[:, 0:2, :]  # a pattern made from a view's own shape steps over its partitions too
+        same(half.ap([[12, 8], [6, 2], [1, 6]]), ARRAY[:, 0:2])
+        same(t[:, 2:4, :].ap([[24, 4], [1, 12]]), ARRAY.reshape(8, 24)[0:4, 12:24])
+        same(half.ap([[36, 2], [1, 3]]), ARRAY.reshape(8, 24)[[0, 3], 0:3])
+        with pytest.raises(vtrn.NkiValueError, match="partition stride 13 is not a multiple of 24"):
+            half.ap([[13, 4], [1, 3]])
         with pytest.raises(vtrn.NkiValueError, match="partition stride 23 is not a multiple of 24"):
             t.ap([[23, 4], [1, 3]])
 
