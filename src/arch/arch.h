@@ -73,6 +73,7 @@ const char *vtrn_basis_name(enum vtrn_basis basis);
     FIELD(dma_sustained_bandwidth, "B/s", "what the DMA engines of a core sustain together") \
     FIELD(dma_static_ps, "ps", "issue of a DMA with prepared descriptors") \
     FIELD(dma_hwdge_ps, "ps", "issue of a DMA whose descriptors hardware generates") \
+    FIELD(dma_hwdge_packet_ps, "ps", "the same for each of its packets") \
     FIELD(dma_swdge_ps, "ps", "issue of a DMA whose descriptors GpSimd generates") \
     FIELD(dma_swdge_packet_ps, "ps", "least time of a packet whose descriptor GpSimd generates") \
     FIELD(dma_transpose_percent, "%", "rate of a DMA transpose from HBM, of a copy's") \

@@ -2,11 +2,30 @@
  * one tile too much. Knows spots and lifetimes; must not choose addresses. */
 #include "place/place_int.h"
 
-static int by_last_use(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
     const struct place_key *left = a, *right = b;
 
-    return left->first < right->first ? -1 : left->first > right->first;
+    if (left->first != right->first) return left->first < right->first ? -1 : 1;
+    return left->tensor < right->tensor ? -1 : left->tensor > right->tensor;
+}
+
+void place_sort(struct place_key *key, uint32_t keys)
+{
+    uint64_t moves = 0;
+
+    for (uint32_t i = 1; i < keys; i++) { /* insertion, as long as little is out of order */
+        struct place_key one = key[i];
+        uint32_t at = i;
+
+        for (; at > 0 && by_key(&key[at - 1], &one) > 0; at--) key[at] = key[at - 1];
+        key[at] = one;
+        moves += i - at;
+        if (moves > 8 * (uint64_t)i + 1024) {
+            qsort(key, keys, sizeof *key, by_key);
+            return;
+        }
+    }
 }
 
 static bool in_quadrant(const struct vtrn_tensor *t, const struct vtrn_spot *spot, int q)
@@ -32,7 +51,7 @@ void place_measure(struct place_state *state, uint32_t keys)
 
     if (!ends) return; /* the peak stays 0: only the report is poorer */
     for (uint32_t i = 0; i < keys; i++) ends[i] = (struct place_key){ prog->tensor[state->key[i].tensor].last_use, state->key[i].tensor };
-    qsort(ends, keys, sizeof *ends, by_last_use);
+    place_sort(ends, keys);
     for (uint32_t i = 0; i < keys; i++) {
         uint32_t t = state->key[i].tensor;
         const struct vtrn_tensor *tensor = &prog->tensor[t];

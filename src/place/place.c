@@ -11,7 +11,7 @@
 
 #include "place/place_int.h"
 
-enum { LONG_SHARE = 4 /* lives through more than a fourth of the list */ };
+enum { LONG_SHARE = 4, LONG_LEAST = 64 /* lives through more than a fourth of a list that is not tiny */ };
 #define NOBODY UINT32_MAX
 
 /* ---------------------------------------------------------------- one quadrant's map */
@@ -131,7 +131,7 @@ static uint32_t find_room(const struct place_state *state, const struct vtrn_ten
     for (;;) {
         uint32_t start = low = legal_byte(state, low, size);
 
-        for (int q = 0; q < PLACE_QUADRANTS; q++) {
+        for (int q = 0; q < state->quadrants; q++) {
             if (!(mask >> q & 1)) continue;
             low = find_dead(&state->map[q], low, size, t->first_use);
             if (low == NOBODY) return NOBODY;
@@ -146,7 +146,7 @@ static int start_step(uint32_t partitions) { return partitions > 64 ? 4 : partit
 
 static bool choose(struct place_state *state, const struct vtrn_tensor *t, struct vtrn_spot *spot)
 {
-    bool is_long = t->last_use - t->first_use > state->insts / LONG_SHARE;
+    bool is_long = t->last_use - t->first_use > state->insts / LONG_SHARE + LONG_LEAST;
     int step = start_step(t->partitions);
 
     for (int again = 0; again < 2; again++) /* behind the last one, then from the bottom */
@@ -162,6 +162,22 @@ static bool choose(struct place_state *state, const struct vtrn_tensor *t, struc
     return false;
 }
 
+/* Until a tensor leaves out a quadrant, all four maps are alike and only the first is kept. */
+static enum vtrn_status part_quadrants(struct place_state *state)
+{
+    state->quadrants = PLACE_QUADRANTS;
+    for (int q = 1; q < PLACE_QUADRANTS; q++) {
+        state->map[q].count = 0;
+        while (state->map[q].capacity < state->map[0].count + 2) {
+            state->map[q].count = state->map[q].capacity;
+            VTRN_TRY(reserve_pieces(&state->map[q], state->err));
+        }
+        memcpy(state->map[q].piece, state->map[0].piece, state->map[0].count * sizeof *state->map[0].piece);
+        state->map[q].count = state->map[0].count;
+    }
+    return VTRN_OK;
+}
+
 static enum vtrn_status place_one(struct place_state *state, uint32_t tensor)
 {
     const struct vtrn_tensor *t = &state->place->prog->tensor[tensor];
@@ -169,6 +185,7 @@ static enum vtrn_status place_one(struct place_state *state, uint32_t tensor)
     struct vtrn_place_use *use = state->use;
     unsigned mask;
 
+    if (state->quadrants == 1 && (t->has_address || start_step(t->partitions) < PLACE_QUADRANTS)) VTRN_TRY(part_quadrants(state));
     if (t->has_address) {
         *spot = (struct vtrn_spot){ t->addr_byte, t->addr_partition, VTRN_SPOT_GIVEN };
         while (state->next_given < state->givens && state->given[state->next_given] != tensor) state->next_given++;
@@ -181,20 +198,12 @@ static enum vtrn_status place_one(struct place_state *state, uint32_t tensor)
         use->top_bytes = spot->byte + (uint32_t)t->row_bytes;
     }
     mask = quadrants_of(spot->partition, t->partitions);
-    for (int q = 0; q < PLACE_QUADRANTS; q++)
+    for (int q = 0; q < state->quadrants; q++)
         if (mask >> q & 1) VTRN_TRY(take(state, q, spot->byte, spot->byte + (uint32_t)t->row_bytes, tensor));
     return VTRN_OK;
 }
 
 /* ---------------------------------------------------------------- one memory of one core */
-static int by_first_use(const void *a, const void *b)
-{
-    const struct place_key *left = a, *right = b;
-
-    if (left->first != right->first) return left->first < right->first ? -1 : 1;
-    return left->tensor < right->tensor ? -1 : left->tensor > right->tensor;
-}
-
 static void reset_maps(struct place_state *state, const struct vtrn_arch *arch, int space)
 {
     uint32_t physical = (uint32_t)(space == VTRN_PLACE_PSUM ? arch->psum_banks * arch->psum_bank_bytes : arch->sbuf_partition_bytes);
@@ -213,6 +222,7 @@ static void reset_maps(struct place_state *state, const struct vtrn_arch *arch, 
     }
     state->cursor = 0;
     state->next_given = 0;
+    state->quadrants = 1;
 }
 
 static enum vtrn_status place_memory(struct place_state *state, const struct vtrn_arch *arch, int core, int space)
@@ -233,7 +243,7 @@ static enum vtrn_status place_memory(struct place_state *state, const struct vtr
         if (tensor->space != (space == VTRN_PLACE_PSUM ? VTRN_PSUM : VTRN_SBUF)) continue;
         state->key[keys++] = (struct place_key){ tensor->first_use, t };
     }
-    qsort(state->key, keys, sizeof *state->key, by_first_use);
+    place_sort(state->key, keys);
     for (uint32_t i = 0; i < keys; i++)
         if (prog->tensor[state->key[i].tensor].has_address) state->given[state->givens++] = state->key[i].tensor;
     reset_maps(state, arch, space);

@@ -22,10 +22,13 @@ struct place_state { /* while one memory is packed */
     struct vtrn_place_use *use;
     struct place_map map[PLACE_QUADRANTS];
     struct place_key *key;  /* the memory's tensors by first use */
+    int quadrants;          /* maps in use: 1 while they would be alike */
     uint32_t *given;        /* those with an address, by first use */
     uint32_t givens, next_given, bank_bytes, insts, cursor;
 };
 
+/* By `first`, then by tensor; cheap for what is nearly in order, as tensors are (measure.c). */
+void place_sort(struct place_key *key, uint32_t keys);
 /* Fills in the peak of the memory (measure.c); reorders state->key. */
 void place_measure(struct place_state *state, uint32_t keys);
 #endif

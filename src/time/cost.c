@@ -79,7 +79,7 @@ static void look(const struct vtrn_inst *inst, struct shape *shape)
             shape->pointer = true;
             continue;
         }
-        elems = vtrn_ap_free_elems(&value->ap);
+        elems = ap_free(&value->ap);
         if (op->operand[a].access & VTRN_WRITE) {
             if (!shape->dst) shape->dst = &value->ap;
             else shape->reads_out = true;
@@ -143,7 +143,7 @@ static int64_t gather_cycles(const struct vtrn_inst *inst)
 {
     const struct vtrn_args_local_gather *arg = VTRN_ARGS(local_gather, inst);
     int64_t e = arg->num_elem_per_idx.i, size = vtrn_dtypes[arg->dst.ap.dtype].size_bytes;
-    int64_t count = arg->num_valid_indices.kind == VTRN_V_NONE ? 16 * vtrn_ap_free_elems(&arg->index.ap) : arg->num_valid_indices.i;
+    int64_t count = arg->num_valid_indices.kind == VTRN_V_NONE ? 16 * ap_free(&arg->index.ap) : arg->num_valid_indices.i;
     int64_t least = 4 / size < e ? (size > 4 ? 1 : 4 / size) : e;
 
     return count * e * 4 * e * least / (28 + 4 * e); /* count * e / C, C = ((28 + 4e) / 4e) / min(4/size, e) */
@@ -177,7 +177,7 @@ static int64_t elem_cycles(const struct time_state *state, const struct vtrn_ins
         break;
     case VTRN_RULE_SCAN: n *= 2; break;
     case VTRN_RULE_BN_AGGR: n = 13 * ((n + 2) / 3); break;
-    case VTRN_RULE_TOPK: n = 4 * VTRN_ARGS(topk, inst)->n.i + vtrn_ap_free_elems(&VTRN_ARGS(topk, inst)->val_dst.ap); break;
+    case VTRN_RULE_TOPK: n = 4 * VTRN_ARGS(topk, inst)->n.i + ap_free(&VTRN_ARGS(topk, inst)->val_dst.ap); break;
     case VTRN_RULE_LOCAL_GATHER: n = gather_cycles(inst); break;
     default: break;
     }
@@ -325,9 +325,9 @@ static void cost_pe(struct time_state *state, const struct vtrn_inst *inst, stru
         moving = stationary->dim[0].count;
     } else { /* both products have stationary and moving as operands 1 and 2 */
         stationary = &inst->arg[1].ap;
-        moving = vtrn_ap_free_elems(&inst->arg[2].ap);
+        moving = ap_free(&inst->arg[2].ap);
     }
-    columns = vtrn_ap_free_elems(stationary);
+    columns = ap_free(stationary);
     fp32 = stationary->dtype == VTRN_DT_F32 || (!transpose && inst->arg[2].ap.dtype == VTRN_DT_F32);
     if (inst->op == VTRN_OP_nc_matmul) {
         const struct vtrn_args_nc_matmul *arg = VTRN_ARGS(nc_matmul, inst);

@@ -4,13 +4,6 @@
  * Must not know other transfers: queueing is sched.c's work. */
 #include "time/time_int.h"
 
-int64_t ap_bytes(const struct vtrn_ap *ap)
-{
-    int64_t bytes;
-
-    return vtrn_mul_i64(vtrn_ap_elems(ap), vtrn_dtypes[ap->dtype].size_bytes, &bytes) ? bytes : INT64_MAX / 4;
-}
-
 /* Bytes that lie together: inner dimensions whose strides continue each other. On chip a partition ends a run, and an index
  * vector steps over rows. */
 static int64_t run_bytes(const struct vtrn_ap *ap, bool on_chip)
@@ -61,11 +54,16 @@ static int64_t spread(const struct time_state *state, const struct sides *sides,
 static void cost_issue(const struct time_state *state, int mode, struct time_plan *plan)
 {
     const struct vtrn_arch *arch = state->rates.arch;
-    enum vtrn_fact_id fact = mode == VTRN_DGE_HWDGE ? VTRN_FACT_dma_hwdge_ps : mode == VTRN_DGE_SWDGE ? VTRN_FACT_dma_swdge_ps : VTRN_FACT_dma_static_ps;
-    int64_t ps = mode == VTRN_DGE_HWDGE ? arch->dma_hwdge_ps : mode == VTRN_DGE_SWDGE ? arch->dma_swdge_ps : arch->dma_static_ps;
+    uint64_t ps = (uint64_t)(mode == VTRN_DGE_SWDGE ? arch->dma_swdge_ps : arch->dma_static_ps);
 
-    plan->load_ps = (uint32_t)ps;
-    cost_add(&state->rates, plan, fact, (uint64_t)ps);
+    if (mode == VTRN_DGE_HWDGE) {
+        cost_add(&state->rates, plan, VTRN_FACT_dma_hwdge_ps, (uint64_t)arch->dma_hwdge_ps);
+        cost_add(&state->rates, plan, VTRN_FACT_dma_hwdge_packet_ps, plan->packets * (uint64_t)arch->dma_hwdge_packet_ps);
+        ps = (uint64_t)arch->dma_hwdge_ps + plan->packets * (uint64_t)arch->dma_hwdge_packet_ps;
+    } else {
+        cost_add(&state->rates, plan, mode == VTRN_DGE_SWDGE ? VTRN_FACT_dma_swdge_ps : VTRN_FACT_dma_static_ps, ps);
+    }
+    plan->load_ps = (uint32_t)(ps > UINT32_MAX ? UINT32_MAX : ps);
 }
 
 /* What dge_mode.unknown means: the compiler chooses; hardware where there is one, unless descriptors are prepared. */
@@ -150,7 +148,7 @@ void cost_dma(struct time_state *state, const struct vtrn_inst *inst, struct tim
         plan->dma_bytes *= (uint64_t)(extra + 1);
     }
     cost_issue(state, mode, plan);
-    plan->latency_ps = (uint32_t)(arch->dma_start_ps > plan->load_ps ? arch->dma_start_ps : plan->load_ps);
+    plan->latency_ps = (uint32_t)(arch->dma_start_ps > (int64_t)plan->load_ps ? arch->dma_start_ps : (int64_t)plan->load_ps);
     if (plan->flags & PLAN_PEER) {
         plan->latency_ps += (uint32_t)arch->pair_ps;
         cost_add(&state->rates, plan, VTRN_FACT_pair_ps, (uint64_t)arch->pair_ps);

@@ -12,7 +12,7 @@
  * unnecessary is left out: an engine's write after its own read or write, and products that follow each other into PSUM. */
 #include "time/time_int.h"
 
-enum { RECORDS_MAX = 64, SBUF_SHIFT = 11, PSUM_SHIFT = 10, HBM_BUCKETS = 256, HBM_SHIFT = 5 };
+enum { RECORDS_MAX = 32, SBUF_SHIFT = 11, PSUM_SHIFT = 11, HBM_BUCKETS = 256, HBM_SHIFT = 7 };
 
 struct record {
     struct time_box box;
@@ -66,7 +66,7 @@ struct deps *deps_create(const struct vtrn_prog *prog, const struct vtrn_place *
     if (!deps) return NULL;
     *deps = (struct deps){ .prog = prog, .place = place, .core = core, .spill_top = UINT32_C(1) << 30 };
     good = make_object(&deps->sbuf, 128, SBUF_SHIFT, false);
-    good = make_object(&deps->psum, 16, PSUM_SHIFT, false) && good;
+    good = make_object(&deps->psum, 8, PSUM_SHIFT, false) && good;
     deps->sbuf.written = deps->psum.written = true;
     deps->hbm = calloc((size_t)prog->tensors + 1, sizeof *deps->hbm);
     if (good && deps->hbm) return deps;
@@ -236,23 +236,27 @@ static enum vtrn_status append(struct bucket *bucket, const struct record *recor
 
 static enum vtrn_status touch(struct deps *deps, struct bucket *bucket, const struct record *now, int access, bool stationary)
 {
-    bool reads = access & VTRN_READ;
-    uint16_t kept = 0;
+    bool reads = access & VTRN_READ, stored = false;
 
-    for (uint16_t i = 0; i < bucket->count; i++) {
+    for (uint16_t i = 0; i < bucket->count;) {
         struct record *old = &bucket->record[i];
-        bool same_read = !now->write && !old->write && old->cls == now->cls;
 
-        if (meets(&old->box, &now->box)) {
-            if (now->write || old->write)
-                note(deps, old->step, old->cls, reads && old->write ? DEP_DATA : DEP_REUSE, stationary);
-            if ((now->write || same_read) && covers(&now->box, &old->box)) continue;
+        if (!meets(&old->box, &now->box)) {
+            i++;
+            continue;
         }
-        if (kept != i) bucket->record[kept] = *old;
-        kept++;
+        if (now->write || old->write) note(deps, old->step, old->cls, reads && old->write ? DEP_DATA : DEP_REUSE, stationary);
+        if (!(now->write || (!old->write && old->cls == now->cls)) || !covers(&now->box, &old->box)) {
+            i++;
+        } else if (!stored) { /* the new record takes the place of the first that it covers */
+            *old = *now;
+            stored = true;
+            i++;
+        } else {
+            *old = bucket->record[--bucket->count];
+        }
     }
-    bucket->count = kept;
-    return append(bucket, now);
+    return stored ? VTRN_OK : append(bucket, now);
 }
 
 static enum vtrn_status touch_object(struct deps *deps, struct object *object, const struct time_box *box, int access, bool stationary)

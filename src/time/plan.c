@@ -180,12 +180,14 @@ static enum vtrn_status room(struct time_state *state)
 {
     struct vtrn_time *time = state->time;
     uint64_t most = state->options->most_steps ? state->options->most_steps : UINT64_C(1) << 28;
-    size_t capacity = state->capacity + (size_t)state->capacity / 2 + 1024;
+    size_t capacity = state->capacity + (size_t)state->capacity / 2 + 16;
     void *steps, *plans;
 
     VTRN_FAIL_IF(time->steps >= most, state->err, VTRN_LIMIT, "more than %llu instructions are executed; is a loop without end?",
                  (unsigned long long)most);
     if (time->steps + 1 < state->capacity) return VTRN_OK;
+    if (!state->capacity) /* as many as without loops */
+        for (int c = 0; c < time->prog->cores; c++) capacity += time->prog->code[c].count;
     steps = realloc(time->step, capacity * sizeof *time->step);
     if (steps) time->step = steps;
     plans = realloc(state->plan, capacity * sizeof *state->plan);
@@ -201,9 +203,9 @@ static uint64_t work_of(const struct vtrn_inst *inst, const struct time_plan *pl
 
     if (plan->flags & PLAN_DMA) return plan->dma_bytes;
     if ((plan->flags & PLAN_PE) && inst->op != VTRN_OP_nc_transpose)
-        return (uint64_t)(inst->arg[1].ap.dim[0].count * vtrn_ap_free_elems(&inst->arg[1].ap) * vtrn_ap_free_elems(&inst->arg[2].ap));
+        return (uint64_t)(inst->arg[1].ap.dim[0].count * ap_free(&inst->arg[1].ap) * ap_free(&inst->arg[2].ap));
     for (int a = 0; a < vtrn_ops[inst->op].operands; a++)
-        if (inst->arg[a].kind == VTRN_V_AP && vtrn_ap_free_elems(&inst->arg[a].ap) > most) most = vtrn_ap_free_elems(&inst->arg[a].ap);
+        if (inst->arg[a].kind == VTRN_V_AP && ap_free(&inst->arg[a].ap) > most) most = ap_free(&inst->arg[a].ap);
     return (uint64_t)most;
 }
 

@@ -20,7 +20,7 @@ struct head { /* the next step of a stream */
     uint32_t at, end;  /* in the stream's list */
     uint32_t blocker;  /* a step that must be scheduled before it is worth asking again */
     uint32_t cause;
-    uint8_t wait;
+    uint8_t wait, core, stream;
     bool arrived;      /* at a rendezvous, without its peer */
     uint64_t free_ps;  /* the stream takes its next instruction */
     uint32_t last;     /* the step before */
@@ -33,7 +33,7 @@ struct gate { /* the tensor engine's clock */
 struct core {
     struct head head[VTRN_STREAMS];
     uint64_t class_end[TIME_CLASSES]; /* completion is in order within a class */
-    struct holder dma[TIME_DMA_ENGINES], dma_total, port, bank[BANKS];
+    struct holder dma[TIME_DMA_ENGINES], dma_total, issue, port, bank[BANKS];
     uint8_t bank_stream[BANKS], port_stream;
     uint64_t load_free[PE_TILES], pe_free[PE_TILES], pe_start[PE_TILES];
     struct gate gate;
@@ -163,10 +163,11 @@ static void start_pe(struct sched *sched, int c, struct vtrn_step *step, const s
 {
     struct core *core = &sched->core[c];
     const struct vtrn_arch *arch = sched->state->rates.arch;
-    uint64_t load = stationary_ps, start = step->ready_ps, end;
+    uint64_t latency = (uint64_t)arch->pe_load_ps + time_scale((uint64_t)arch->pe_fill_cycles, sched->state->rates.mega[VTRN_STREAM_TENSOR]);
+    uint64_t load = stationary_ps + latency, start = step->ready_ps, end;
     uint32_t before = core->head[VTRN_STREAM_TENSOR].last;
 
-    /* The next stationary tile is loaded behind the running product: one ahead, not two (A2). */
+    /* The next stationary tile is loaded behind the running product, one ahead and not two (A2); reading it begins earlier. */
     for (int t = 0; t < PE_TILES; t++) {
         if (!(plan->tiles >> t & 1)) continue;
         if (core->load_free[t] > load) load = core->load_free[t];
@@ -176,7 +177,6 @@ static void start_pe(struct sched *sched, int c, struct vtrn_step *step, const s
     load += plan->load_ps;
     for (int t = 0; t < PE_TILES; t++)
         if (plan->tiles >> t & 1) core->load_free[t] = load;
-    load += (uint64_t)arch->pe_load_ps + time_scale((uint64_t)arch->pe_fill_cycles, sched->state->rates.mega[VTRN_STREAM_TENSOR]);
     if (load > start) start = load;
     if (start > step->ready_ps && before != NO_STEP && sched->time->step[before].start_ps + sched->time->step[before].busy_ps > step->ready_ps) {
         step->wait = VTRN_TIME_WAIT_ORDER; /* the array or the load path was at work */
@@ -229,24 +229,42 @@ static void start_engine(struct sched *sched, int c, uint32_t at, struct vtrn_st
     if (shared && plan->banks) sched->time->resource[c][VTRN_RESOURCE_PSUM_PORT].busy_ps += plan->work_ps;
 }
 
-/* A bandwidth as a server: takes `ps` for the transfer; returns when it is through. */
+/* A bandwidth as a server: takes `ps` for the transfer; returns when it is through. *before_out: the step that kept it busy. */
 static uint64_t serve(struct holder *server, uint64_t from, uint64_t ps, uint32_t at, uint32_t *before_out)
 {
-    *before_out = server->step;
+    *before_out = server->free_ps > from ? server->step : NO_STEP;
     server->free_ps = (server->free_ps > from ? server->free_ps : from) + ps;
     server->step = at;
     return server->free_ps;
+}
+
+/* DMAs that name no engine take turns at being issued, in the order of time. */
+static uint64_t issue_dma(struct sched *sched, int c, uint32_t at, struct vtrn_step *step, const struct time_plan *plan)
+{
+    struct holder *issue = &sched->core[c].issue;
+    uint64_t when = step->ready_ps;
+
+    if (!sched->event || !vtrn_stream_is_dma(step->stream)) return when;
+    if (issue->free_ps > when) {
+        when = issue->free_ps;
+        step->wait = VTRN_TIME_WAIT_ISSUE;
+        step->cause = issue->step;
+    }
+    count_wait(sched, c, VTRN_RESOURCE_DMA_ISSUE, step->ready_ps, when);
+    sched->time->resource[c][VTRN_RESOURCE_DMA_ISSUE].busy_ps += plan->load_ps;
+    *issue = (struct holder){ when + plan->load_ps, at };
+    return when;
 }
 
 static void start_dma(struct sched *sched, int c, uint32_t at, struct vtrn_step *step, const struct time_plan *plan)
 {
     struct core *core = &sched->core[c];
     const struct time_rates *rates = &sched->state->rates;
-    uint64_t first = step->ready_ps + plan->latency_ps, begin = first, done = 0, through;
+    uint64_t issue = issue_dma(sched, c, at, step, plan), first = issue + plan->latency_ps, begin = first, done = 0, through;
     uint64_t total_ps = time_scale(plan->dma_bytes, rates->sustained_mega), hbm_ps = time_scale(plan->hbm_bytes, rates->hbm_mega);
     uint32_t before = NO_STEP;
 
-    core->head[step->stream].free_ps = step->ready_ps + plan->load_ps;
+    core->head[step->stream].free_ps = issue + plan->load_ps;
     if (!sched->event) {
         done = plan->work_ps > total_ps ? plan->work_ps : total_ps;
         done = first + (done > hbm_ps ? done : hbm_ps);
@@ -274,7 +292,7 @@ static void start_dma(struct sched *sched, int c, uint32_t at, struct vtrn_step 
             sched->time->resource[c][resource].busy_ps += server ? hbm_ps : total_ps;
             if (through <= done) continue;
             count_wait(sched, c, resource, done, through);
-            if (through - done > begin - first && before != NO_STEP && through > first + plan->work_ps) {
+            if (through - done > begin - first && before != NO_STEP) {
                 step->cause = before;
                 step->wait = VTRN_TIME_WAIT_BANDWIDTH;
             }
@@ -393,26 +411,35 @@ static enum vtrn_status fail_stuck(struct sched *sched)
 
 static enum vtrn_status run_steps(struct sched *sched)
 {
-    int cores = sched->time->prog->cores;
+    struct head *live[VTRN_CORES_MAX * VTRN_STREAMS]; /* by core, then by stream: who wins a tie */
+    int lives = 0;
 
+    for (int c = 0; c < sched->time->prog->cores; c++)
+        for (int s = 0; s < VTRN_STREAMS; s++) {
+            struct head *head = &sched->core[c].head[s];
+
+            head->core = (uint8_t)c;
+            head->stream = (uint8_t)s;
+            if (head->at < head->end) live[lives++] = head;
+        }
     for (uint32_t done = 0; done < sched->time->steps; done++) {
-        int best_core = -1, best_stream = 0;
+        int best_at = -1;
         uint64_t best = NOT_YET;
 
-        for (int c = 0; c < cores; c++)
-            for (int s = 0; s < VTRN_STREAMS; s++) {
-                struct head *head = &sched->core[c].head[s];
+        for (int i = 0; i < lives; i++) {
+            struct head *head = live[i];
 
-                if (head->at == head->end) continue;
-                if (head->ready_ps == NOT_YET) look_at(sched, c, head);
-                if (head->ready_ps < best) {
-                    best = head->ready_ps;
-                    best_core = c;
-                    best_stream = s;
-                }
+            if (head->ready_ps == NOT_YET) look_at(sched, head->core, head);
+            if (head->ready_ps < best) {
+                best = head->ready_ps;
+                best_at = i;
             }
-        if (best_core < 0) return fail_stuck(sched);
-        start_step(sched, best_core, best_stream);
+        }
+        if (best_at < 0) return fail_stuck(sched);
+        start_step(sched, live[best_at]->core, live[best_at]->stream);
+        if (live[best_at]->at == live[best_at]->end) {
+            for (lives--; best_at < lives; best_at++) live[best_at] = live[best_at + 1];
+        }
     }
     return VTRN_OK;
 }

@@ -21,7 +21,7 @@ const char *vtrn_time_level_name(enum vtrn_time_level level); /* "event" */
 bool vtrn_time_level_find(const char *name, enum vtrn_time_level *level_out);
 
 /* In-order streams of a core: five engines, and the DMA queues. A DMA is issued by the stream that its `engine` operand names
- * and runs in a queue; the issue of one that names none costs nobody else time. */
+ * and runs in a queue; those that name none are issued one after the other, each queue in order. */
 #define VTRN_STREAMS_LIST(STREAM) \
     STREAM(TENSOR, "tensor", "tensor engine") \
     STREAM(VECTOR, "vector", "vector engine") \
@@ -50,6 +50,7 @@ static inline bool vtrn_stream_is_dma(int stream) { return stream >= VTRN_STREAM
     WAIT(REGISTER, "register", "a register") \
     WAIT(PORT, "port", "a port or bus that another engine uses") \
     WAIT(BANK, "bank", "a PSUM bank that another engine uses") \
+    WAIT(ISSUE, "dma_issue", "the issue of other DMAs") \
     WAIT(ENGINE, "dma_engine", "DMA engines that carry earlier transfers") \
     WAIT(BANDWIDTH, "bandwidth", "bandwidth of HBM or of the DMA engines together") \
     WAIT(PEER, "peer", "the other core at a barrier or a sendrecv")
@@ -84,6 +85,7 @@ struct vtrn_time_stream { /* busy + waiting + idle = the kernel's span */
     uint64_t work;                     /* elements per partition (compute), multiply-accumulates (tensor), bytes (DMA) */
 };
 #define VTRN_RESOURCES_LIST(RESOURCE) \
+    RESOURCE(DMA_ISSUE, "dma issue", "what issues the DMAs that no engine is named for, one after the other") \
     RESOURCE(DMA_ENGINES, "dma engines", "the DMA engines of a core, mean of all") \
     RESOURCE(DMA_TOTAL, "dma bandwidth", "what the DMA engines of a core sustain together") \
     RESOURCE(HBM, "hbm bandwidth", "the HBM stack of the core or pair") \

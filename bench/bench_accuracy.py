@@ -1,0 +1,207 @@
+"""Predicted against published times: re-creates measured cases and prints predicted, measured, error.
+
+    python bench/bench_accuracy.py [--json FILE] [--only TEXT] [--quick]
+
+Rows are {id, system, predicted, measured, unit, error}; ids are those of the calibration set (kernels K..., microbenchmarks
+U..., instruction durations of public trn2 profiles P...). The error is predicted / measured - 1. `fitted` says that numbers in
+src/arch were derived from the case. --quick leaves out what takes more than a few seconds.
+"""
+
+import argparse
+import functools
+import json
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import vtrn
+
+vtrn.install_nki()
+import accuracy_kernels as k
+import nki.isa as nisa
+import nki.language as nl
+
+F32 = np.float32
+CASES = []
+
+
+def case(id, system, family, measured, unit, fitted=False, slow=False):
+    """Registers a function that returns the prediction in `unit`."""
+
+    def add(function):
+        CASES.append({"id": id, "system": system, "family": family, "measured": measured, "unit": unit, "fitted": fitted,
+                      "slow": slow, "predict": function})  # fmt: skip
+        return function
+
+    return add
+
+
+def zeros(*shape, dtype=F32):
+    return np.zeros(shape, dtype)
+
+
+@functools.lru_cache(maxsize=4)
+def _timed(kernel, shapes, system, static):
+    program = vtrn.trace(kernel, *[zeros(*shape) for shape in shapes], target=system)
+    return program.time(static_dma=static)
+
+
+def timed(kernel, *shapes, system="trn2", static=False):
+    return _timed(kernel, shapes, system, static)
+
+
+def total_us(*args, **kwargs):
+    return timed(*args, **kwargs).total_ps / 1e6
+
+
+# ---------------------------------------------------------------- the tutorial's matmul ladder, fp32, K 8192, M 4096, N 8192
+LADDER = ((8192, 4096), (8192, 8192))
+FLOPS = 2 * 8192 * 4096 * 8192
+PEAK = 78.6e12  # what the profiler's HFU divides by: 128 x 128 x 2 x 2.4 GHz
+
+
+def stream(profile, name):
+    return next(s for s in profile.streams if s["stream"] == name)
+
+
+def hfu(kernel):
+    return 100 * FLOPS / (timed(kernel, *LADDER).total_ps / 1e12) / PEAK
+
+
+case("K001", "trn2", "matmul ladder", 39.894938, "ms", slow=True)(lambda: total_us(k.matmul_tiled, *LADDER) / 1e3)
+case("K002", "trn2", "matmul ladder", 34.82, "ms", slow=True)(lambda: stream(timed(k.matmul_tiled, *LADDER), "tensor")["busy_ps"] / 1e9)
+case("K004", "trn2", "matmul ladder", 17.52, "%", slow=True)(lambda: hfu(k.matmul_tiled))
+case("K005", "trn2", "matmul ladder", 28.197982, "ms", slow=True)(lambda: total_us(k.matmul_hoisted, *LADDER) / 1e3)
+case("K006", "trn2", "matmul ladder", 28.16, "ms", slow=True)(lambda: stream(timed(k.matmul_hoisted, *LADDER), "tensor")["busy_ps"] / 1e9)
+case("K008", "trn2", "matmul ladder", 24.79, "%", slow=True)(lambda: hfu(k.matmul_hoisted))
+case("K012", "trn2", "matmul ladder", 24.6, "%", slow=True)(lambda: hfu(k.matmul_blocked))
+case("K016", "trn2", "matmul ladder", 24.7, "%", slow=True)(lambda: hfu(k.matmul_all_blocked))
+
+
+# ---------------------------------------------------------------- mamba
+def mamba(kernel, channels, seq):
+    return total_us(kernel, (channels, seq), (channels, seq), (channels, 16), (16, seq), (16, seq), system="trn1")
+
+
+case("K019", "trn1", "mamba", 172.93, "us")(lambda: mamba(k.mamba_v1, 256, 512))
+for id, kernel, seq, measured in (
+    ("K022", k.mamba_v3, 512, 1.61),
+    ("K026", k.mamba_v3, 512, 1.6),
+    ("K030", k.mamba_v3, 2048, 6.6),
+    ("K034", k.mamba_v3, 4096, 13.3),
+    ("K038", k.mamba_v3, 6144, 19.6),
+    ("K042", k.mamba_v3, 8192, 27.8),
+):
+    case(id, "trn1", "mamba", measured, "ms", slow=seq > 512)(lambda kernel=kernel, seq=seq: mamba(kernel, 4096, seq) / 1e3)
+
+# ---------------------------------------------------------------- small kernels
+for id, system, rows, columns, n, measured in (
+    ("K151", "trn2", 1, 1, 25600, 37318),
+    ("K152", "trn2", 128, 1, 25600, 378),
+    ("K153", "trn2", 128, 2, 25600, 186),
+    ("K160", "trn2", 128, 1000, 256000, 27.85829),
+    ("K161", "trn2", 128, 2000, 256000, 28.358289),
+    ("K167", "trn1", 1, 1, 25600, 27404),
+    ("K168", "trn1", 128, 1, 25600, 206),
+):
+    kernel = k.vector_add(rows, columns)
+    case(id, system, "vector addition", measured, "us")(
+        lambda kernel=kernel, n=n, system=system: total_us(kernel, (n,), (n,), system=system)
+    )
+case("K155", "trn2", "transpose", 86, "us")(lambda: total_us(k.transpose, (1024, 1024)))
+
+# ---------------------------------------------------------------- DMA
+case("U001", "trn2", "dma", 1416, "ns", fitted=True)(
+    lambda: stream(timed(k.one_load, (4, 2048)), "dma_load")["busy_ps"] / 1e3  # 4 partitions of 8 KiB
+)
+
+
+def curve(row_bytes):
+    """Throughput of loads of 128 x row_bytes, one behind the other, relative to 32 KiB."""
+
+    def rate(size):
+        profile = timed(k.many_loads, (64, 128, size // 4))
+        return size / profile.span_ps
+
+    return rate(row_bytes) / rate(32768)
+
+
+for id, row_bytes, measured in (
+    ("U005", 32, 0.013), ("U007", 128, 0.05), ("U008", 256, 0.103), ("U011", 2048, 0.813), ("U012", 4096, 0.966), ("U014", 16384, 0.99),
+):  # fmt: skip
+    case(id, "trn2", "dma curve", measured, "fraction")(lambda row_bytes=row_bytes: curve(row_bytes))
+
+
+# ---------------------------------------------------------------- durations of instructions in public trn2 profiles
+def duration_ns(call, *tiles, system="trn2"):
+    profile = vtrn.trace(k.one_instruction(call, *tiles), zeros(1, 1), target=system).time(level="rule")
+    step = profile.steps[-1]
+    return float(step["end_ps"] - step["start_ps"]) / 1e3
+
+
+S, Q = nl.sbuf, nl.psum
+FORMS = [
+    ("P-act-exp-512", 705, lambda y, x, b: nisa.activation(dst=y, op=nl.exp, data=x, bias=b),
+     [((128, 512), nl.float32, S), ((128, 512), nl.float32, S), ((128, 1), nl.float32, S)]),
+    ("P-act-copy-512", 585, lambda y, x: nisa.tensor_copy(dst=y, src=x, engine=nisa.scalar_engine),
+     [((128, 512), nl.float32, S), ((128, 512), nl.float32, Q)]),
+    ("P-act-copy-128", 265, lambda y, x: nisa.tensor_copy(dst=y, src=x, engine=nisa.scalar_engine),
+     [((128, 128), nl.float32, S), ((128, 128), nl.float32, Q)]),
+    ("P-vec-copy-512", 690, lambda y, x: nisa.tensor_copy(dst=y, src=x, engine=nisa.vector_engine),
+     [((128, 512), nl.float32, S), ((128, 512), nl.float32, Q)]),
+    ("P-vec-copy-128", 291, lambda y, x: nisa.tensor_copy(dst=y, src=x, engine=nisa.vector_engine),
+     [((128, 128), nl.float32, S), ((128, 128), nl.float32, Q)]),
+    ("P-vec-scalar-512", 481, lambda y, x, s: nisa.tensor_scalar(dst=y, data=x, op0=nl.multiply, operand0=s),
+     [((128, 512), nl.float32, S), ((128, 512), nl.float32, S), ((128, 1), nl.float32, S)]),
+    ("P-vec-scalar-128", 350, lambda y, x, s: nisa.tensor_scalar(dst=y, data=x, op0=nl.multiply, operand0=s),
+     [((128, 128), nl.float32, S), ((128, 128), nl.float32, Q), ((128, 1), nl.float32, S)]),
+    ("P-vec-reduce-512", 685, lambda y, x: nisa.tensor_reduce(dst=y, op=nl.add, data=x, axis=1),
+     [((128, 1), nl.float32, S), ((128, 512), nl.float32, S)]),
+    ("P-vec-reduce-4", 157, lambda y, x: nisa.tensor_reduce(dst=y, op=nl.add, data=x, axis=1),
+     [((128, 1), nl.float32, S), ((128, 4), nl.float32, S)]),
+    ("P-vec-recip-8", 202, lambda y, x: nisa.reciprocal(dst=y, data=x), [((128, 8), nl.float32, S), ((128, 8), nl.float32, S)]),
+]  # fmt: skip
+for id, measured, call, tiles in FORMS:
+    case(id, "trn2", "instruction", measured, "ns", fitted=True)(lambda call=call, tiles=tiles: duration_ns(call, *tiles))
+
+
+# ---------------------------------------------------------------- report
+def rows_of(only, quick):
+    for c in CASES:
+        if (only and only not in c["id"] and only not in c["family"]) or (quick and c["slow"]):
+            continue
+        predicted = float(c["predict"]())
+        yield {
+            **{key: c[key] for key in ("id", "system", "family")},
+            "predicted": predicted,
+            **{key: c[key] for key in ("measured", "unit", "fitted")},
+            "error": predicted / c["measured"] - 1,
+        }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", metavar="FILE", help="also write the rows there")
+    parser.add_argument("--only", metavar="TEXT", help="cases whose id or family has this in it")
+    parser.add_argument("--quick", action="store_true", help="without cases of more than a few seconds")
+    options = parser.parse_args()
+    rows = []
+    print(f"{'id':18}{'system':8}{'family':18}{'predicted':>12}{'measured':>12} {'unit':10}{'error':>8}")
+    for row in rows_of(options.only, options.quick):
+        rows.append(row)
+        mark = "  fitted" if row["fitted"] else ""
+        print(f"{row['id']:18}{row['system']:8}{row['family']:18}{row['predicted']:12.4g}{row['measured']:12.4g} "
+              f"{row['unit']:10}{100 * row['error']:7.1f}%{mark}", flush=True)  # fmt: skip
+    errors = [abs(row["error"]) for row in rows if not row["fitted"]]
+    if errors:
+        print(f"{len(rows)} cases; of {len(errors)} that nothing was fitted to: mean |error| {100 * np.mean(errors):.1f} %, "
+              f"worst {100 * max(errors):.1f} %")  # fmt: skip
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(rows, file, indent=2)
+
+
+if __name__ == "__main__":
+    main()
