@@ -115,15 +115,24 @@ enum vtrn_status time_plan_core(struct time_state *state, int core);
 void cost_step(struct time_state *state, int core, const struct vtrn_inst *inst, struct time_plan *plan);
 void cost_dma(struct time_state *state, const struct vtrn_inst *inst, struct time_plan *plan);
 void cost_add(const struct time_rates *rates, struct time_plan *plan, enum vtrn_fact_id fact, uint64_t ps);
-/* Elements per partition, and bytes of all: patterns of a program are legal, their products fit. */
+/* Elements per partition, and bytes of all; no more than TIME_MUCH, so that sums and products of costs stay within 64 bits. */
+#define TIME_MUCH (INT64_C(1) << 40)
+static inline int64_t ap_times(int64_t a, int64_t b)
+{
+    if (VTRN_UNLIKELY(((uint64_t)a | (uint64_t)b) >> 31)) return b && a > TIME_MUCH / b ? TIME_MUCH : a * b;
+    return a * b < TIME_MUCH ? a * b : TIME_MUCH;
+}
 static inline int64_t ap_free(const struct vtrn_ap *ap)
 {
     int64_t elems = 1;
 
-    for (int d = 1; d < ap->ndim; d++) elems *= ap->dim[d].count;
+    for (int d = 1; d < ap->ndim; d++) elems = ap_times(elems, ap->dim[d].count);
     return elems;
 }
-static inline int64_t ap_bytes(const struct vtrn_ap *ap) { return ap_free(ap) * ap->dim[0].count * vtrn_dtypes[ap->dtype].size_bytes; }
+static inline int64_t ap_bytes(const struct vtrn_ap *ap)
+{
+    return ap_times(ap_times(ap_free(ap), ap->dim[0].count), vtrn_dtypes[ap->dtype].size_bytes);
+}
 /* Which stream a step is in, and its class. */
 void stream_of(const struct vtrn_prog *prog, const struct vtrn_inst *inst, int *stream_out, int *cls_out);
 

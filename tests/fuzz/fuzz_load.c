@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include "prog/file_int.h"
+#include "time/time.h"
 
 static void seal(uint8_t *bytes, size_t size)
 {
@@ -23,6 +24,23 @@ static void seal(uint8_t *bytes, size_t size)
     file_put64(bytes + 24, vtrn_hash_bytes(bytes + FILE_HEADER_BYTES, (size_t)sections * FILE_ENTRY_BYTES, 0));
 }
 
+/* A legal program has a time, or a reason why not. */
+static void check_time(const struct vtrn_prog *prog)
+{
+    struct vtrn_time_options options;
+    struct vtrn_time *time = NULL;
+    struct vtrn_error err = { 0 };
+
+    vtrn_time_options_init(&options);
+    options.most_steps = 500;
+    if (vtrn_time_run(prog, &options, &time, &err) < 0) {
+        FUZZ_CHECK(err.text[0], "not timed without a message");
+        return;
+    }
+    FUZZ_CHECK(time->span_ps >= time->count_ps, "faster than counting allows");
+    vtrn_time_destroy(time);
+}
+
 static void load(const uint8_t *data, size_t size)
 {
     struct vtrn_prog *prog = NULL;
@@ -33,6 +51,7 @@ static void load(const uint8_t *data, size_t size)
         return;
     }
     fuzz_round_trips(prog);
+    check_time(prog);
     vtrn_prog_destroy(prog);
 }
 
