@@ -1,7 +1,7 @@
 """Speed as a user of the Python front end sees it. Every ratio is taken against measures interleaved in this very process: the
 register peak of the host (bench_peak.c) and torch.mm on bfloat16 (oneDNN), so that a disturbed minute disturbs all alike.
 
-    bench_frontend.py --peak LIBRARY [--json FILE] [--quick] [NAME...]     benchmarks: matmul, python, launch, memory, long
+    bench_frontend.py --peak LIBRARY [--json FILE] [--quick] [NAME...]     benchmarks: matmul, python, launch, memory, long, pair
 """
 
 import argparse
@@ -234,12 +234,51 @@ def bench_long(options):
     yield f"kernel of {count:,} instructions: peak memory of all", got["bytes"] / 2**20, "MiB", 4096, False
 
 
+def pair_matmul(a_t, b):
+    """c = a_t.T @ b; each core of a pair computes its half of the columns."""
+    columns = b.shape[1] // nl.num_programs()
+    first = nl.program_id() * columns
+    c = nl.ndarray((a_t.shape[1], b.shape[1]), dtype=a_t.dtype, buffer=nl.shared_hbm)
+    for n in range(first, first + columns, 512):
+        b_tiles = nl.ndarray((128, b.shape[0] // 128, 512), dtype=b.dtype, buffer=nl.sbuf)
+        for k in range(b.shape[0] // 128):
+            nisa.dma_copy(dst=b_tiles[:, k, :], src=b[k * 128 : (k + 1) * 128, n : n + 512])
+        for m in range(0, a_t.shape[1], 128):
+            total = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+            for k in range(b.shape[0] // 128):
+                a_tile = nl.load(a_t[k * 128 : (k + 1) * 128, m : m + 128])
+                nisa.nc_matmul(dst=total, stationary=a_tile, moving=b_tiles[:, k, :])
+            tile = nl.ndarray((128, 512), dtype=c.dtype, buffer=nl.sbuf)
+            nisa.tensor_copy(dst=tile, src=total)
+            nisa.dma_copy(dst=c[m : m + 128, n : n + 512], src=tile)
+    return c
+
+
+def bench_pair(options):
+    """Both cores of a logical core of two run at the same time: what a second host thread gains, traced and replayed."""
+    import ml_dtypes
+
+    size = 1024 if options.quick else 2048
+    rng = np.random.default_rng(0)
+    a_t, b = (rng.standard_normal((size, size), np.float32).astype(ml_dtypes.bfloat16) for _ in range(2))
+    kernel = vtrn.nki.jit(pair_matmul)[2]
+    program = vtrn.trace(kernel, a_t, b, target="trn2")
+    calls = {
+        "traced": lambda threads: vtrn.run(kernel, a_t, b, target="trn2", threads=threads),
+        "replayed": lambda threads: program.run(a_t, b, threads=threads),
+    }
+    for name, call in calls.items():
+        gains = [timed(lambda: call(1)) / timed(lambda: call(2)) for _ in range(2 + 5)]  # noqa: B023
+        yield f"two cores on two threads, {name}: times one thread", statistics.median(gains[2:]), "x", None, True
+
+
 BENCHMARKS = {
     "matmul": bench_matmul,
     "python": bench_python,
     "launch": bench_launch,
     "memory": bench_memory,
     "long": bench_long,
+    "pair": bench_pair,
 }
 
 
