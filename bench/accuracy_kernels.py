@@ -178,7 +178,7 @@ def mamba_v1(delta, u, a, b, c):
 def mamba_v3(delta, u, a, b, c):
     """delta and u once for all states; tiles the sequence by 512; the scan goes on from the last column of the tile before.
 
-    With a sequence of 512 it is v2, but for the copy of that column.
+    With a sequence of 512 it is v2.
     """
     channels, seq = delta.shape
     out = nl.ndarray((channels, seq), dtype=nl.float32, buffer=nl.shared_hbm)
@@ -189,7 +189,7 @@ def mamba_v3(delta, u, a, b, c):
         product = _product(d, u_c)
         for s in range(b.shape[0]):
             a_s = load(a[ch : ch + P, s : s + 1])
-            initial = _zeros(1)
+            initial = 0.0
             for t in range(0, seq, 512):
                 part = slice(t, t + 512)
                 rows = [_rows(ones, x, s, t, t + 512) for x in (b, c)]

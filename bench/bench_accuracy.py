@@ -19,9 +19,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import vtrn
 
 vtrn.install_nki()
-import accuracy_kernels as k
-import nki.isa as nisa
-import nki.language as nl
+import accuracy_kernels as k  # noqa: E402
+import nki.isa as nisa  # noqa: E402
+import nki.language as nl  # noqa: E402
 
 F32 = np.float32
 CASES = []
@@ -70,22 +70,41 @@ def hfu(kernel):
     return 100 * FLOPS / (timed(kernel, *LADDER).total_ps / 1e12) / PEAK
 
 
-case("K001", "trn2", "matmul ladder", 39.894938, "ms", slow=True)(lambda: total_us(k.matmul_tiled, *LADDER) / 1e3)
-case("K002", "trn2", "matmul ladder", 34.82, "ms", slow=True)(lambda: stream(timed(k.matmul_tiled, *LADDER), "tensor")["busy_ps"] / 1e9)
-case("K004", "trn2", "matmul ladder", 17.52, "%", slow=True)(lambda: hfu(k.matmul_tiled))
-case("K005", "trn2", "matmul ladder", 28.197982, "ms", slow=True)(lambda: total_us(k.matmul_hoisted, *LADDER) / 1e3)
-case("K006", "trn2", "matmul ladder", 28.16, "ms", slow=True)(lambda: stream(timed(k.matmul_hoisted, *LADDER), "tensor")["busy_ps"] / 1e9)
-case("K008", "trn2", "matmul ladder", 24.79, "%", slow=True)(lambda: hfu(k.matmul_hoisted))
-case("K012", "trn2", "matmul ladder", 24.6, "%", slow=True)(lambda: hfu(k.matmul_blocked))
-case("K016", "trn2", "matmul ladder", 24.7, "%", slow=True)(lambda: hfu(k.matmul_all_blocked))
+def active_ms(kernel, name):
+    return stream(timed(kernel, *LADDER), name)["active_ps"] / 1e9
+
+
+def ladder(id, measured, unit, predict, kernel):
+    case(id, "trn2", "matmul ladder", measured, unit, slow=True)(lambda: predict(kernel))
+
+
+def ladder_ms(kernel):
+    return total_us(kernel, *LADDER) / 1e3
+
+
+ladder("K001", 39.894938, "ms", ladder_ms, k.matmul_tiled)
+ladder("K002", 34.82, "ms", lambda kernel: active_ms(kernel, "tensor"), k.matmul_tiled)
+ladder("K004", 17.52, "%", hfu, k.matmul_tiled)
+ladder("K005", 28.197982, "ms", ladder_ms, k.matmul_hoisted)
+ladder("K006", 28.16, "ms", lambda kernel: active_ms(kernel, "tensor"), k.matmul_hoisted)
+ladder("K008", 24.79, "%", hfu, k.matmul_hoisted)
+ladder("K012", 24.6, "%", hfu, k.matmul_blocked)
+ladder("K016", 24.7, "%", hfu, k.matmul_all_blocked)
 
 
 # ---------------------------------------------------------------- mamba
+def mamba_shapes(channels, seq):
+    return (channels, seq), (channels, seq), (channels, 16), (16, seq), (16, seq)
+
+
 def mamba(kernel, channels, seq):
-    return total_us(kernel, (channels, seq), (channels, seq), (channels, 16), (16, seq), (16, seq), system="trn1")
+    return total_us(kernel, *mamba_shapes(channels, seq), system="trn1")
 
 
-case("K019", "trn1", "mamba", 172.93, "us")(lambda: mamba(k.mamba_v1, 256, 512))
+case("K019", "trn1", "mamba", 172.93, "us", fitted=True)(lambda: mamba(k.mamba_v1, 256, 512))
+case("K020", "trn1", "mamba", 148.99, "us")(
+    lambda: stream(timed(k.mamba_v1, *mamba_shapes(256, 512), system="trn1"), "vector")["active_ps"] / 1e6
+)
 for id, kernel, seq, measured in (
     ("K022", k.mamba_v3, 512, 1.61),
     ("K026", k.mamba_v3, 512, 1.6),
@@ -97,17 +116,17 @@ for id, kernel, seq, measured in (
     case(id, "trn1", "mamba", measured, "ms", slow=seq > 512)(lambda kernel=kernel, seq=seq: mamba(kernel, 4096, seq) / 1e3)
 
 # ---------------------------------------------------------------- small kernels
-for id, system, rows, columns, n, measured in (
-    ("K151", "trn2", 1, 1, 25600, 37318),
-    ("K152", "trn2", 128, 1, 25600, 378),
-    ("K153", "trn2", 128, 2, 25600, 186),
-    ("K160", "trn2", 128, 1000, 256000, 27.85829),
-    ("K161", "trn2", 128, 2000, 256000, 28.358289),
-    ("K167", "trn1", 1, 1, 25600, 27404),
-    ("K168", "trn1", 128, 1, 25600, 206),
+for id, system, rows, columns, n, measured, fitted in (
+    ("K151", "trn2", 1, 1, 25600, 37318, True),
+    ("K152", "trn2", 128, 1, 25600, 378, True),
+    ("K153", "trn2", 128, 2, 25600, 186, True),
+    ("K160", "trn2", 128, 1000, 256000, 27.85829, True),
+    ("K161", "trn2", 128, 2000, 256000, 28.358289, True),
+    ("K167", "trn1", 1, 1, 25600, 27404, True),
+    ("K168", "trn1", 128, 1, 25600, 206, True),
 ):
     kernel = k.vector_add(rows, columns)
-    case(id, system, "vector addition", measured, "us")(
+    case(id, system, "vector addition", measured, "us", fitted=fitted)(
         lambda kernel=kernel, n=n, system=system: total_us(kernel, (n,), (n,), system=system)
     )
 case("K155", "trn2", "transpose", 86, "us")(lambda: total_us(k.transpose, (1024, 1024)))
@@ -128,9 +147,15 @@ def curve(row_bytes):
     return rate(row_bytes) / rate(32768)
 
 
-for id, row_bytes, measured in (
-    ("U005", 32, 0.013), ("U007", 128, 0.05), ("U008", 256, 0.103), ("U011", 2048, 0.813), ("U012", 4096, 0.966), ("U014", 16384, 0.99),
-):  # fmt: skip
+CURVE = (
+    ("U005", 32, 0.013),
+    ("U007", 128, 0.05),
+    ("U008", 256, 0.103),
+    ("U011", 2048, 0.813),
+    ("U012", 4096, 0.966),
+    ("U014", 16384, 0.99),
+)
+for id, row_bytes, measured in CURVE:
     case(id, "trn2", "dma curve", measured, "fraction")(lambda row_bytes=row_bytes: curve(row_bytes))
 
 

@@ -218,6 +218,7 @@ struct vtrn_timing_stream_info {
     uint64_t wait_for_ps[VTRN_TIMING_STREAMS];
     uint64_t wait_why_ps[VTRN_TIMING_WAITS]; /* by vtrn_timing_why */
     uint64_t work;                         /* elements per partition; multiply-accumulates (tensor); bytes (DMA) */
+    uint64_t active_ps;                    /* in an instruction, latency included, as device profiles count */
 };
 VTRN_API enum vtrn_status vtrn_timing_stream(const struct vtrn_timing *timing, int core, int stream,
                                              struct vtrn_timing_stream_info *info, size_t info_size);

@@ -40,9 +40,9 @@ static PyObject *streams_of(const struct vtrn_time *time)
         for (int s = 0; list && s < VTRN_STREAMS; s++) {
             const struct vtrn_time_stream *stream = &time->stream[c][s];
 
-            if (stream->steps && append(list, Py_BuildValue("{s:i,s:s,s:K,s:K,s:K,s:K,s:N,s:N}", "core", c, "stream", vtrn_stream_name(s),
+            if (stream->steps && append(list, Py_BuildValue("{s:i,s:s,s:K,s:K,s:K,s:K,s:K,s:N,s:N}", "core", c, "stream", vtrn_stream_name(s),
                                                             "steps", stream->steps, "busy_ps", stream->busy_ps, "idle_ps", stream->idle_ps,
-                                                            "work", stream->work, "wait_for_ps",
+                                                            "work", stream->work, "active_ps", stream->active_ps, "wait_for_ps",
                                                             shares(stream->wait_ps, VTRN_STREAMS, vtrn_stream_name), "wait_why_ps",
                                                             shares(stream->reason_ps, VTRN_TIME_WAITS, vtrn_time_wait_name))) < 0)
                 Py_CLEAR(list);

@@ -33,17 +33,17 @@ class Profile:
         return f"<Profile {self.target}, level {self.level}: {self.total_ps / 1e6:.2f} us>"
 
     def __str__(self):
-        rows = [
-            f"{self.total_ps / 1e6:.2f} us on {self.target} (level {self.level}), no faster than {self.count_ps / 1e6:.2f}: {self.count_by}"
-        ]
+        total, bound = self.total_ps / 1e6, self.count_ps / 1e6
+        rows = [f"{total:.2f} us on {self.target} (level {self.level}), no faster than {bound:.2f}: {self.count_by}"]
         if self.does_not_fit:
             rows.append(f"does not fit: {self.does_not_fit}")
         for s in self.streams:
-            waits = ", ".join(f"{why} {ps / 1e6:.2f}" for why, ps in sorted(s["wait_why_ps"].items(), key=lambda item: -item[1]))
-            rows.append(
-                f"core {s['core']} {s['stream']:9} busy {s['busy_ps'] / 1e6:.2f} us, idle {s['idle_ps'] / 1e6:.2f}, waits: {waits or 'none'}"
-            )
-        rows += [f"{line['file'].rpartition('/')[2]}:{line['line']} {line['critical_ps'] / 1e6:.2f} us" for line in self.lines[:10]]
+            most_first = sorted(s["wait_why_ps"].items(), key=lambda item: -item[1])
+            waits = ", ".join(f"{why} {ps / 1e6:.2f}" for why, ps in most_first) or "none"
+            busy, idle = s["busy_ps"] / 1e6, s["idle_ps"] / 1e6
+            rows.append(f"core {s['core']} {s['stream']:9} busy {busy:.2f} us, idle {idle:.2f}, waits: {waits}")
+        for line in self.lines[:10]:
+            rows.append(f"{line['file'].rpartition('/')[2]}:{line['line']} {line['critical_ps'] / 1e6:.2f} us of the critical path")
         return "\n".join(rows)
 
 

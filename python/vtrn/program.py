@@ -74,7 +74,7 @@ class Program:
         ]
         return results[0] if len(results) == 1 else tuple(results)
 
-    def time(self, level=None, target=None, static_dma=False) -> "Profile":
+    def time(self, level=None, target=None, static_dma=False):
         """How long the chip would take, and why: no run, no arguments. See :class:`vtrn.Profile`.
 
         Programs with loops that hang on a value in memory need a :meth:`run` before.

@@ -87,7 +87,8 @@ enum vtrn_status vtrn_timing_stream(const struct vtrn_timing *timing, int core, 
     if (!is_core(timing, core) || stream < 0 || stream >= VTRN_STREAMS) return VTRN_INVALID;
     from = &timing->time->stream[core][stream];
     full = (struct vtrn_timing_stream_info){
-        .name = vtrn_stream_name(stream), .steps = from->steps, .busy_ps = from->busy_ps, .idle_ps = from->idle_ps, .work = from->work
+        .name = vtrn_stream_name(stream), .steps = from->steps, .busy_ps = from->busy_ps, .idle_ps = from->idle_ps, .work = from->work,
+        .active_ps = from->active_ps
     };
     for (int s = 0; s < VTRN_STREAMS; s++) {
         full.wait_for_ps[s] = from->wait_ps[s];

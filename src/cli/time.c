@@ -48,8 +48,8 @@ static struct vtrn_table *stream_table(const struct vtrn_timing *timing, const s
 {
     static const struct vtrn_column columns[] = { { "core", VTRN_COLUMN_COUNT },    { "stream", VTRN_COLUMN_TEXT },
                                                   { "steps", VTRN_COLUMN_COUNT },   { "busy_us", VTRN_COLUMN_REAL },
-                                                  { "busy_percent", VTRN_COLUMN_REAL }, { "waiting_us", VTRN_COLUMN_REAL },
-                                                  { "idle_us", VTRN_COLUMN_REAL },  { "mostly_for", VTRN_COLUMN_TEXT },
+                                                  { "busy_percent", VTRN_COLUMN_REAL }, { "active_us", VTRN_COLUMN_REAL },
+                                                  { "waiting_us", VTRN_COLUMN_REAL }, { "idle_us", VTRN_COLUMN_REAL },  { "mostly_for", VTRN_COLUMN_TEXT },
                                                   { "mostly_why", VTRN_COLUMN_TEXT } };
     struct vtrn_table *table = vtrn_table_create(columns, sizeof columns / sizeof columns[0]);
     struct vtrn_timing_stream_info info;
@@ -58,7 +58,7 @@ static struct vtrn_table *stream_table(const struct vtrn_timing *timing, const s
         for (int s = 0; vtrn_timing_stream(timing, core, s, &info, sizeof info) == VTRN_OK; s++)
             if (info.steps)
                 vtrn_table_row(table, (int64_t)core, info.name, (int64_t)info.steps, us(info.busy_ps), share(info.busy_ps, total->span_ps),
-                               us(info.wait_ps), us(info.idle_ps), stream_name(timing, most_of(info.wait_for_ps, VTRN_TIMING_STREAMS)),
+                               us(info.active_ps), us(info.wait_ps), us(info.idle_ps), stream_name(timing, most_of(info.wait_for_ps, VTRN_TIMING_STREAMS)),
                                why_name(most_of(info.wait_why_ps, VTRN_TIMING_WAITS)));
     return table;
 }

@@ -49,7 +49,8 @@ static struct active active_of(const struct vtrn_step *step)
     return (struct active){ step->start_ps, step->start_ps + step->busy_ps };
 }
 
-static void add_step(struct vtrn_time *time, const struct vtrn_step *step, struct vtrn_time_line *line, uint64_t *busy_until, bool first)
+static void add_step(struct vtrn_time *time, const struct vtrn_step *step, struct vtrn_time_line *line, uint64_t *busy_until, uint64_t *active_until,
+                     bool first)
 {
     struct vtrn_time_stream *stream = &time->stream[step->core][step->stream];
     struct active active = active_of(step);
@@ -57,6 +58,10 @@ static void add_step(struct vtrn_time *time, const struct vtrn_step *step, struc
     uint64_t from = active.start > *busy_until ? active.start : *busy_until;
     uint64_t busy = active.end > from ? active.end - from : 0;
 
+    if (step->end_ps > *active_until) {
+        stream->active_ps += step->end_ps - (active.start > *active_until ? active.start : *active_until);
+        *active_until = step->end_ps;
+    }
     stream->busy_ps += busy;
     line->busy_ps[step->stream] += busy;
     if (first) {
@@ -73,7 +78,7 @@ static void add_step(struct vtrn_time *time, const struct vtrn_step *step, struc
 static void add_steps(struct time_state *state, struct vtrn_time_line *line)
 {
     struct vtrn_time *time = state->time;
-    uint64_t busy_until[VTRN_CORES_MAX][VTRN_STREAMS] = { { 0 } };
+    uint64_t busy_until[VTRN_CORES_MAX][VTRN_STREAMS] = { { 0 } }, active_until[VTRN_CORES_MAX][VTRN_STREAMS] = { { 0 } };
     bool seen[VTRN_CORES_MAX][VTRN_STREAMS] = { { false } };
 
     for (uint32_t i = 0; i < time->steps; i++) {
@@ -85,7 +90,8 @@ static void add_steps(struct time_state *state, struct vtrn_time_line *line)
 
         its->steps++;
         its->hbm_bytes += state->plan[i].hbm_bytes;
-        add_step(time, step, its, &busy_until[step->core][step->stream], !seen[step->core][step->stream]);
+        add_step(time, step, its, &busy_until[step->core][step->stream], &active_until[step->core][step->stream],
+                 !seen[step->core][step->stream]);
         seen[step->core][step->stream] = true;
         if (step->end_ps > time->span_ps) time->span_ps = step->end_ps;
     }

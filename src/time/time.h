@@ -81,6 +81,7 @@ struct vtrn_time_stream { /* busy + waiting + idle = the kernel's span */
     uint64_t busy_ps;                  /* at work: the union of its steps' busy times */
     uint64_t wait_ps[VTRN_STREAMS];    /* had an instruction, waited for one of that stream */
     uint64_t reason_ps[VTRN_TIME_WAITS]; /* the same time by reason */
+    uint64_t active_ps;                /* in an instruction, latency included: the union of start..end, as device profiles count */
     uint64_t idle_ps;                  /* before its first and behind its last instruction */
     uint64_t work;                     /* elements per partition (compute), multiply-accumulates (tensor), bytes (DMA) */
 };
