@@ -230,6 +230,53 @@ enum vtrn_status vtrn_prog_edge(struct vtrn_prog *prog, int core, uint32_t consu
     return VTRN_OK;
 }
 
+/* The span of a tensor that only the taken instructions used is empty again; another one ends with the list. */
+static void unuse(struct vtrn_prog *prog, uint32_t tensor, uint32_t count)
+{
+    struct vtrn_tensor *t = &prog->tensor[tensor];
+
+    if (t->first_use != UINT32_MAX && t->first_use >= count) {
+        t->first_use = UINT32_MAX;
+        t->last_use = 0;
+    } else if (t->first_use != UINT32_MAX && t->last_use >= count) {
+        t->last_use = count - 1;
+    }
+}
+
+static void unuse_ap(struct vtrn_prog *prog, const struct vtrn_ap *ap, uint32_t count)
+{
+    unuse(prog, ap->tensor, count);
+    for (int d = 0; d < ap->ndyn; d++)
+        if (ap->dyn[d].kind != VTRN_DYN_REG) unuse(prog, ap->dyn[d].ref, count);
+}
+
+bool vtrn_prog_take_back(struct vtrn_prog *prog, int core, uint32_t count)
+{
+    struct vtrn_code *code = &prog->code[core];
+    struct vtrn_inst inst;
+
+    if (count > code->count) return false;
+    if (count == code->count) return true;
+    if (code->edges && code->edge[code->edges - 1].consumer >= count) return false;
+    for (uint32_t i = count; i < code->count; i++) {
+        vtrn_prog_get(prog, core, i, &inst);
+        if (begins_loop(&inst) || inst.op == VTRN_OP_loop_end) return false;
+    }
+    for (uint32_t i = count; i < code->count; i++) {
+        vtrn_prog_get(prog, core, i, &inst);
+        for (int a = 0; a < vtrn_ops[inst.op].operands; a++) {
+            const struct vtrn_value *value = &inst.arg[a];
+
+            if (value->kind == VTRN_V_AP) unuse_ap(prog, &value->ap, count);
+            else if (value->kind == VTRN_V_APS)
+                for (int k = 0; k < value->count; k++) unuse_ap(prog, &value->aps[k], count);
+        }
+    }
+    code->words.size = code->start[count] * sizeof(uint32_t);
+    code->count = count;
+    return true;
+}
+
 void vtrn_prog_forget_code(struct vtrn_prog *prog, int core)
 {
     struct vtrn_code *code = &prog->code[core];

@@ -176,23 +176,43 @@ static void follow_edges(struct planner *planner, uint32_t pc, uint32_t step, in
 }
 
 /* ---------------------------------------------------------------- steps */
+/* Pages, which come huge from the host: most of a short run would be faults of small ones. */
+static bool grow(void *array, size_t had_bytes, size_t used_bytes, size_t bytes)
+{
+    void *old, *grown = vtrn_alloc_pages(bytes);
+
+    if (!grown) return false;
+    memcpy(&old, array, sizeof old); /* a pointer of any type */
+    if (old) {
+        memcpy(grown, old, used_bytes);
+        vtrn_free_pages(old, had_bytes);
+    }
+    memcpy(array, &grown, sizeof grown);
+    return true;
+}
+
+void time_plan_free(struct time_state *state)
+{
+    if (state->plan) vtrn_free_pages(state->plan, state->capacity * sizeof *state->plan);
+}
+
 static enum vtrn_status room(struct time_state *state)
 {
     struct vtrn_time *time = state->time;
     uint64_t most = state->options->most_steps ? state->options->most_steps : UINT64_C(1) << 28;
-    size_t capacity = state->capacity + (size_t)state->capacity / 2 + 16;
-    void *steps, *plans;
+    size_t capacity = state->capacity + (size_t)state->capacity / 2 + 16, bytes;
 
     VTRN_FAIL_IF(time->steps >= most, state->err, VTRN_LIMIT, "more than %llu instructions are executed; is a loop without end?",
                  (unsigned long long)most);
     if (time->steps + 1 < state->capacity) return VTRN_OK;
     if (!state->capacity) /* as many as without loops */
         for (int c = 0; c < time->prog->cores; c++) capacity += time->prog->code[c].count;
-    steps = realloc(time->step, capacity * sizeof *time->step);
-    if (steps) time->step = steps;
-    plans = realloc(state->plan, capacity * sizeof *state->plan);
-    if (plans) state->plan = plans;
-    VTRN_FAIL_IF(!steps || !plans || capacity > UINT32_MAX / 2, state->err, VTRN_NOMEM, "no memory for %u steps", time->steps);
+    bytes = capacity * sizeof *time->step;
+    VTRN_FAIL_IF(capacity > UINT32_MAX / 2 || !grow(&time->step, time->step_bytes, time->steps * sizeof *time->step, bytes), state->err,
+                 VTRN_NOMEM, "no memory for %u steps", time->steps);
+    time->step_bytes = bytes;
+    VTRN_FAIL_IF(!grow(&state->plan, state->capacity * sizeof *state->plan, time->steps * sizeof *state->plan, capacity * sizeof *state->plan),
+                 state->err, VTRN_NOMEM, "no memory for %u steps", time->steps);
     state->capacity = (uint32_t)capacity;
     return VTRN_OK;
 }
@@ -220,7 +240,7 @@ static enum vtrn_status plan_step(struct planner *planner, const struct vtrn_ins
     VTRN_TRY(room(state));
     plan = &state->plan[at];
     stream_of(time->prog, inst, &stream, &cls);
-    *plan = (struct time_plan){ .cls = (uint8_t)cls, .dep_start = (uint32_t)(state->dep.size / sizeof(uint64_t)), .peer = NO_STEP };
+    *plan = (struct time_plan){ .cls = (uint8_t)cls, .dep_start = (uint32_t)(state->dep.size / sizeof(uint64_t)), .peer = NO_STEP, .loc = inst->loc };
     time->step[at] = (struct vtrn_step){ .pc = pc, .core = (uint8_t)planner->core, .stream = (uint8_t)stream, .cause = NO_STEP };
     deps_begin(planner->deps, at, cls);
     if (access_operands(planner, inst, plan) < 0) return vtrn_fail(state->err, VTRN_NOMEM, "no memory for the accesses of %u steps", at);
@@ -256,8 +276,10 @@ enum vtrn_status time_plan_core(struct time_state *state, int core)
     struct planner planner = { .state = state, .core = core };
     const struct vtrn_trace *trace = state->options->trace ? &state->options->trace[core] : NULL;
     uint32_t before = state->time->steps;
-    enum vtrn_status status = walk_init(&planner.walk, state->time->prog, core, trace, state->err);
+    enum vtrn_status status;
 
+    VTRN_TRY(room(state)); /* also for no step at all: the plan has an end */
+    status = walk_init(&planner.walk, state->time->prog, core, trace, state->err);
     if (status >= 0) {
         planner.deps = deps_create(state->time->prog, state->time->place, core);
         if (!planner.deps) status = vtrn_fail(state->err, VTRN_NOMEM, "no memory for dependencies");

@@ -83,9 +83,7 @@ static void add_steps(struct time_state *state, struct vtrn_time_line *line)
 
     for (uint32_t i = 0; i < time->steps; i++) {
         struct vtrn_step *step = &time->step[i];
-        const struct vtrn_code *code = &time->prog->code[step->core];
-        const uint32_t *words = (const uint32_t *)(const void *)code->words.data + code->start[step->pc];
-        uint32_t loc = vtrn_inst_loc(words);
+        uint32_t loc = state->plan[i].loc;
         struct vtrn_time_line *its = &line[loc < time->prog->locs ? loc : 0];
 
         its->steps++;
@@ -117,9 +115,8 @@ static enum vtrn_status find_path(struct time_state *state, struct vtrn_time_lin
     for (uint32_t i = 0; i < time->paths; i++) {
         const struct vtrn_step *step = &time->step[time->path[i]];
         const struct vtrn_step *next = i + 1 < time->paths ? &time->step[time->path[i + 1]] : NULL;
-        const struct vtrn_code *code = &time->prog->code[step->core];
         uint64_t begin = i ? step->start_ps : 0, end = next ? next->start_ps : step->end_ps, length = end > begin ? end - begin : 0;
-        uint32_t loc = vtrn_inst_loc((const uint32_t *)(const void *)code->words.data + code->start[step->pc]);
+        uint32_t loc = state->plan[time->path[i]].loc;
 
         line[loc < time->prog->locs ? loc : 0].critical_ps += length;
         time->assumed_ps += length / 100 * step->assumed_percent;

@@ -34,14 +34,18 @@ NAME_OF(vtrn_resource_name, VTRN_RESOURCES_LIST, SHORT, VTRN_RESOURCES)
 
 void vtrn_time_options_init(struct vtrn_time_options *options) { *options = (struct vtrn_time_options){ .level = VTRN_TIME_EVENT }; }
 
+static void free_steps(struct vtrn_time *time)
+{
+    if (time->step) vtrn_free_pages(time->step, time->step_bytes);
+    time->step = NULL;
+}
+
 static enum vtrn_status run_stages(struct time_state *state)
 {
     struct vtrn_time *time = state->time;
 
     VTRN_TRY(vtrn_place_create(time->prog, time->arch, &time->place, state->err));
     for (int core = 0; core < time->prog->cores; core++) VTRN_TRY(time_plan_core(state, core));
-    if (!state->plan) state->plan = calloc(1, sizeof *state->plan);
-    VTRN_FAIL_IF(!state->plan, state->err, VTRN_NOMEM, "no memory for a plan");
     state->plan[time->steps].dep_start = (uint32_t)(state->dep.size / sizeof(uint64_t));
     time_count(state);
     if (time->level != VTRN_TIME_COUNT) {
@@ -49,8 +53,7 @@ static enum vtrn_status run_stages(struct time_state *state)
         return time_sum(state);
     }
     time->span_ps = time->total_ps = time->count_ps;
-    free(time->step);
-    time->step = NULL;
+    free_steps(time);
     return VTRN_OK;
 }
 
@@ -71,7 +74,7 @@ enum vtrn_status vtrn_time_run(const struct vtrn_prog *prog, const struct vtrn_t
     time_rates_init(&state.rates, state.time->arch);
     state.rates.static_dma = state.options->static_dma;
     status = run_stages(&state);
-    free(state.plan);
+    time_plan_free(&state);
     vtrn_buf_fini(&state.dep);
     if (status < 0) vtrn_time_destroy(state.time);
     else *time_out = state.time;
@@ -82,7 +85,7 @@ void vtrn_time_destroy(struct vtrn_time *time)
 {
     if (!time) return;
     vtrn_place_destroy(time->place);
-    free(time->step);
+    free_steps(time);
     free(time->path);
     free(time->line);
     free(time);

@@ -131,6 +131,7 @@ struct vtrn_time {
     uint64_t assumed_ps;  /* of the critical path and kernel_ps, the time that rests on assumed numbers */
     struct vtrn_step *step; /* by core, in program order; NULL at level count */
     uint32_t steps, core_steps[VTRN_CORES_MAX];
+    size_t step_bytes; /* of the memory behind `step` */
     uint32_t *path; /* the critical path: steps from the first to the last */
     uint32_t paths;
     struct vtrn_time_stream stream[VTRN_CORES_MAX][VTRN_STREAMS];

@@ -42,6 +42,7 @@ struct time_plan {
     uint32_t assumed_ps; /* of all of them */
     uint32_t dep_start;  /* its dependencies: from here to the next plan's */
     uint32_t packets;    /* of a DMA */
+    uint32_t loc;        /* of the instruction */
     uint32_t peer;       /* PLAN_PEER: the other core's step */
     uint8_t cls;         /* class of completion */
     uint8_t flags;
@@ -110,6 +111,7 @@ struct time_state {
     uint8_t table[VTRN_CORES_MAX]; /* the scalar engine's function table */
 };
 enum vtrn_status time_plan_core(struct time_state *state, int core);
+void time_plan_free(struct time_state *state);
 
 /* The cost of an instruction: fills work, least, latency, load, assumed, flags, banks, engines. */
 void cost_step(struct time_state *state, int core, const struct vtrn_inst *inst, struct time_plan *plan);

@@ -233,9 +233,98 @@ static void targets(void **state)
     assert_false(vtrn_source_get(99, &source, sizeof source));
 }
 
+static void timings(void **state)
+{
+    struct vtrn_program *program = parse(gather);
+    struct vtrn_timing_options options;
+    struct vtrn_timing_stream_info stream;
+    struct vtrn_timing_memory_info memory;
+    struct vtrn_timing_bytes_info bytes;
+    struct vtrn_timing_step_info step;
+    struct vtrn_timing_line_info line;
+    struct vtrn_timing_why_info why;
+    struct vtrn_timing_info info;
+    struct vtrn_timing *timing = NULL;
+    struct vtrn_error err;
+    uint64_t steps = 0;
+
+    (void)state;
+    assert_int_equal(vtrn_timing_create(program, NULL, NULL, &timing, &err), VTRN_OK);
+    assert_int_equal(vtrn_timing_get(timing, &info, sizeof info), VTRN_OK);
+    assert_string_equal(info.level, "event");
+    assert_true(info.total_ps == info.span_ps + info.kernel_ps && info.span_ps >= info.count_ps && info.steps == 3);
+    for (int s = 0; vtrn_timing_stream(timing, 0, s, &stream, sizeof stream) == VTRN_OK; s++) {
+        assert_true(stream.busy_ps + stream.wait_ps + stream.idle_ps == info.span_ps);
+        steps += stream.steps;
+    }
+    assert_int_equal(steps, info.steps);
+    assert_int_equal(vtrn_timing_stream(timing, 1, 0, &stream, sizeof stream), VTRN_INVALID);
+    assert_int_equal(vtrn_timing_bytes(timing, 0, &bytes, sizeof bytes), VTRN_OK);
+    assert_int_equal(bytes.hbm_write, 4 * 8 * 4);
+    assert_int_equal(vtrn_timing_memory(timing, 0, 0, &memory, sizeof memory), VTRN_OK);
+    assert_string_equal(memory.name, "sbuf");
+    assert_int_equal(memory.peak_bytes, 4 + 32);
+    assert_int_equal(vtrn_timing_fits(timing, &err), VTRN_OK);
+    assert_int_equal(vtrn_timing_line(timing, 0, &line, sizeof line), VTRN_OK);
+    assert_string_equal(line.file, "gather.py");
+    assert_int_equal(line.line, 12);
+    assert_int_equal(vtrn_timing_line(timing, 1, &line, sizeof line), VTRN_INVALID);
+    assert_int_equal(info.path, 3);
+    for (uint32_t i = 0; i < info.path; i++) {
+        assert_int_equal(vtrn_timing_step(timing, vtrn_timing_path(timing, i), &step, sizeof step), VTRN_OK);
+        assert_string_equal(step.name, "dma_copy");
+        assert_int_equal(step.instruction, i);
+    }
+    assert_int_equal(step.end_ps, info.span_ps);
+    assert_int_equal(vtrn_timing_path(timing, 3), UINT32_MAX);
+    assert_true(vtrn_timing_why(0, &why, sizeof why) && *why.doc && !vtrn_timing_why(99, &why, sizeof why));
+    vtrn_timing_destroy(timing);
+    vtrn_timing_options_init(&options);
+    options.level = "exact";
+    assert_int_equal(vtrn_timing_create(program, NULL, &options, &timing, &err), VTRN_INVALID);
+    options.level = "rule";
+    options.target = "trn1";
+    assert_int_equal(vtrn_timing_create(program, NULL, &options, &timing, &err), VTRN_OK);
+    assert_int_equal(vtrn_timing_get(timing, &info, sizeof info), VTRN_OK);
+    assert_string_equal(info.target, "trn1");
+    vtrn_timing_destroy(timing);
+    vtrn_program_destroy(program);
+}
+
+/* A loop that hangs on memory: without a run there is no time, with one there is. */
+static void timings_of_runs(void **state)
+{
+    struct vtrn_program *program = parse("vtrn 1\ntarget trn2\ncores 1\nname \"loop\"\n"
+                                         "tensor 0 \"n\" hbm i32 [1] input\ntensor 1 \"a\" sbuf f32 [128, 64]\n"
+                                         "core 0\n"
+                                         "  sync register_load dst=r0 src=%n[0+1x1]\n"
+                                         "  sync loop_begin index=r1 lower=0 upper=r0 step=1\n"
+                                         "  vector memset dst=%a[0:128; 0+1x64] value=0\n"
+                                         "  sync loop_end\n");
+    struct vtrn_timing_stream_info stream;
+    struct vtrn_machine *machine;
+    struct vtrn_timing *timing;
+    struct vtrn_error err;
+    int32_t turns = 6;
+
+    (void)state;
+    assert_int_equal(vtrn_machine_create(program, NULL, &machine, &err), VTRN_OK);
+    assert_int_equal(vtrn_timing_create(program, machine, NULL, &timing, &err), VTRN_UNSUPPORTED);
+    assert_int_equal(vtrn_machine_bind(machine, 0, &turns, sizeof turns, &err), VTRN_OK);
+    assert_int_equal(vtrn_machine_run(machine, &err), VTRN_OK);
+    assert_int_equal(vtrn_timing_create(program, machine, NULL, &timing, &err), VTRN_OK);
+    assert_int_equal(vtrn_timing_stream(timing, 0, 1, &stream, sizeof stream), VTRN_OK);
+    assert_string_equal(stream.name, "vector");
+    assert_int_equal(stream.steps, 6);
+    vtrn_timing_destroy(timing);
+    vtrn_machine_destroy(machine);
+    vtrn_program_destroy(program);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(timings), cmocka_unit_test(timings_of_runs),
         cmocka_unit_test(programs_go_round), cmocka_unit_test(programs_say_what_they_are), cmocka_unit_test(older_callers),
         cmocka_unit_test(runs), cmocka_unit_test(refuses_what_cannot_replay), cmocka_unit_test(targets),
     };
