@@ -147,6 +147,23 @@ static int take_ndarray_args(PyObject *const *args, Py_ssize_t nargs, PyObject *
     return 0;
 }
 
+/* nl.par_dim(n) is n; anywhere but first it asks for block dimensions, which tensors no longer have. */
+static int refuse_blocks(PyObject *shape)
+{
+    Py_ssize_t n = PyTuple_Check(shape) ? PyTuple_GET_SIZE(shape) : 0;
+
+    for (Py_ssize_t i = 1; i < n; i++) {
+        PyObject *item = PyTuple_GET_ITEM(shape, i);
+
+        if (PyLong_CheckExact(item) || !PyLong_Check(item) || !PyObject_HasAttrString(item, "is_partition_dim")) continue;
+        return ext_raise(ext_errors.value, "nl.ndarray",
+                         "shape: nl.par_dim is dimension %zd; the partition dimension is always the first: use a list of tensors, "
+                         "or put the dimensions before it behind it",
+                         i);
+    }
+    return 0;
+}
+
 static PyObject *declare_ndarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     struct trace *t = ext_trace("nl.ndarray");
@@ -157,7 +174,7 @@ static PyObject *declare_ndarray(PyObject *module, PyObject *const *args, Py_ssi
     (void)module;
     if (!t || take_ndarray_args(args, nargs, kwnames, arg) < 0) return NULL;
     rank = ext_dims_read(arg[AT_SHAPE], proto.dim, VTRN_TENSOR_RANK, "nl.ndarray: shape");
-    if (rank < 0 || (dtype = ext_dtype(arg[AT_DTYPE], "nl.ndarray")) < 0) return NULL;
+    if (rank < 0 || refuse_blocks(arg[AT_SHAPE]) < 0 || (dtype = ext_dtype(arg[AT_DTYPE], "nl.ndarray")) < 0) return NULL;
     if (arg[AT_BUFFER] && ext_buffer(arg[AT_BUFFER], "nl.ndarray", &space) < 0) return NULL;
     if (arg[AT_ADDRESS] && read_address(arg[AT_ADDRESS], &proto) < 0) return NULL;
     proto.rank = (uint8_t)rank;

@@ -367,8 +367,22 @@ static PyObject *tensor_mark_looked(PyObject *self, PyObject *ignored)
     Py_RETURN_NONE;
 }
 
+/* t[key] = value is a copy, or a fill; which instructions those are is said in nl (memory.py). */
+static int tensor_setitem(PyObject *self, PyObject *key, PyObject *value)
+{
+    PyObject *view, *result;
+
+    if (!value) return ext_raise(ext_errors.type, "NkiTensor", "elements cannot be deleted");
+    view = ext_tensor_getitem(self, key);
+    if (!view) return -1;
+    result = PyObject_CallMethod(view, "_assign", "O", value);
+    Py_DECREF(view);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
 static PyNumberMethods tensor_number = { .nb_bool = tensor_bool };
-static PyMappingMethods tensor_mapping = { .mp_subscript = ext_tensor_getitem };
+static PyMappingMethods tensor_mapping = { .mp_subscript = ext_tensor_getitem, .mp_ass_subscript = tensor_setitem };
 static PyMethodDef tensor_methods[] = {
     { "_read", tensor_read, METH_NOARGS, "the elements, packed, as a bytearray" },
     { "_mark_truth", tensor_mark_truth, METH_NOARGS, "bool() of it means: true everywhere" },

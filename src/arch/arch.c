@@ -3,6 +3,8 @@
  * Must not know what the numbers are used for. */
 #include "arch/arch.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 /* A fact takes unit and doc from the list of fields, value, basis and source from the generation's row. */
@@ -58,12 +60,26 @@ const struct vtrn_arch *vtrn_arch_list(int i)
     return i >= 0 && i < (int)(sizeof list / sizeof list[0]) ? list[i] : NULL;
 }
 
+/* Names of the same chip in other places: AWS's instance types (trn1n, trn2u: more network, UltraServer links) and what
+ * Neuron's compiler calls chips before their release (trn3pre). A size after a dot, as in inf2.xlarge, changes nothing. */
+static const char *const other_name[][2] = { { "trn1n", "trn1" }, { "trn2u", "trn2" }, { "trn3u", "trn3" }, { "trn3pre", "trn3" } };
+
+static const char *chip_of(const char *target, char *text, size_t size)
+{
+    snprintf(text, size, "%.*s", (int)strcspn(target, "."), target);
+    for (size_t i = 0; i < sizeof other_name / sizeof other_name[0]; i++)
+        if (strcasecmp(text, other_name[i][0]) == 0) return other_name[i][1];
+    return text;
+}
+
 /* Chip names first; a generation's name means the first chip of it: gen2 and v2 are trn1. */
 const struct vtrn_arch *vtrn_arch_find(const char *target)
 {
     const struct vtrn_arch *arch;
+    char text[32];
 
     if (!target) return NULL;
+    target = chip_of(target, text, sizeof text);
     for (int i = 0; (arch = vtrn_arch_list(i)) != NULL; i++) {
         char version[8];
 

@@ -106,7 +106,7 @@ struct vtrn_arch_source {
     const char *letters, *document;
 };
 extern const struct vtrn_arch_source vtrn_arch_sources[];
-/* "trn2", "gen3", "inf2", "trn1", "v3", ...; NULL: unknown. */
+/* "trn2", "gen3", "inf2", "trn1", "v3", "trn1n", "trn3pre", "inf2.xlarge", ...; NULL: unknown. */
 const struct vtrn_arch *vtrn_arch_find(const char *target);
 /* i-th chip in order trn1, inf2, trn2, trn3; NULL past the end. */
 const struct vtrn_arch *vtrn_arch_list(int i);

@@ -248,6 +248,65 @@ def test_load_and_store():
     assert np.array_equal(out, X.T.astype(ml_dtypes.bfloat16)) and np.array_equal(column[:, 0], X[:, 0].astype(np.float16))
 
 
+def test_assignment_copies_and_fills():
+    """t[key] = value, between all memories, also through views with gaps."""
+
+    def kernel(x):
+        out = nl.ndarray((32, 3, 24), dtype=nl.float32, buffer=nl.shared_hbm)
+        tile = nl.ndarray((32, 24), dtype=nl.float32, buffer=nl.sbuf)
+        bank = nl.ndarray((32, 24), dtype=nl.float32, buffer=nl.psum)
+        tile[...] = x  # HBM to SBUF
+        tile[:, 3:5] = 7
+        bank[...] = tile
+        bank[0:32, 0] = nl.negative(tile[:, 1])
+        out[:, 0, :] = bank  # PSUM to HBM
+        out[:, 1] = x  # HBM to HBM
+        out[:, 2, ::2] = 2.5
+        out[:, 2, 1::2] = tile[:, 1::2]
+        return out
+
+    first = X.copy()
+    first[:, 3:5] = 7
+    last = np.where(np.arange(24) % 2, first, 2.5)
+    first[:, 0] = -X[:, 1]
+    assert np.array_equal(run(kernel, X), np.stack([first, X, last], axis=1))
+
+    def wrong_shape(x):
+        tile = load(x)
+        tile[:, 0:3] = tile[:, 0:4]
+
+    with pytest.raises(vtrn.NkiValidationError, match="tensor_copy"):
+        run(wrong_shape, X)
+
+    def delete(x):
+        del load(x)[0:1]
+
+    with pytest.raises(vtrn.NkiTypeError, match="cannot be deleted"):
+        run(delete, X)
+
+
+def test_par_dim_is_the_first_dimension_or_refused():
+    def kernel(x):
+        tile = nl.ndarray((nl.par_dim(32), 24), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(tile, x)
+        return save(tile)
+
+    assert np.array_equal(run(kernel, X), X)
+
+    def blocks(x):
+        nl.zeros((4, nl.par_dim(32), 24), dtype=nl.float32, buffer=nl.sbuf)
+
+    with pytest.raises(vtrn.NkiValueError, match="par_dim is dimension 1.*list of tensors"):
+        run(blocks, X)
+
+
+def test_load_transpose2d_drops_trailing_ones():
+    result = run(lambda x: save(nl.load_transpose2d(x)), X.reshape(32, 24, 1, 1))
+    assert np.array_equal(result, X.T)
+    with pytest.raises(vtrn.NkiValueError, match="has 3 dimensions, not 2"):
+        run(lambda x: save(nl.load_transpose2d(x)), X.reshape(32, 12, 2))
+
+
 def test_made_tensors():
     def kernel(x):
         t = load(x)

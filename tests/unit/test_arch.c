@@ -10,6 +10,8 @@ static void targets_are_found_by_every_name(void **state)
     } target[] = {
         { "trn1", "trn1" }, { "TRN1", "trn1" }, { "inf2", "inf2" }, { "gen2", "trn1" }, { "v2", "trn1" }, { "trn2", "trn2" },
         { "Gen3", "trn2" }, { "v3", "trn2" },   { "trn3", "trn3" }, { "gen4", "trn3" }, { "V4", "trn3" },
+        { "trn1n", "trn1" }, { "Trn2u", "trn2" }, { "trn3pre", "trn3" }, { "trn3u", "trn3" }, { "inf2.xlarge", "inf2" },
+        { "trn1n.32xlarge", "trn1" },
     };
 
     (void)state;
@@ -20,6 +22,8 @@ static void targets_are_found_by_every_name(void **state)
         assert_string_equal(arch->chip, target[i].chip);
     }
     assert_null(vtrn_arch_find("trn9"));
+    assert_null(vtrn_arch_find(".xlarge"));
+    assert_null(vtrn_arch_find("trn1nn"));
     assert_null(vtrn_arch_find(""));
     assert_null(vtrn_arch_find(NULL));
 }

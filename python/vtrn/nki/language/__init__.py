@@ -47,6 +47,7 @@ from vtrn.nki.language.memory import (
     matmul,
     ndarray,
     ones,
+    par_dim,
     rand,
     random_seed,
     shared_constant,

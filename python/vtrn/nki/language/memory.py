@@ -11,20 +11,27 @@ from vtrn.nki.language.tiles import is_hbm, is_psum, psum, sbuf
 ndarray = _vtrn.ndarray
 
 
-def _fill_hbm(dst, value):
-    """One element of SBUF, copied to every element of ``dst``."""
+class par_dim(int):  # noqa: N801 - a function to its users
+    """Marks the partition dimension in a shape, as in NKI 0.1: ``n`` itself, and only the first dimension can be it."""
+
+    is_partition_dim = True
+
+
+def _fill(dst, value):
+    """The same value everywhere; in HBM one element of SBUF, copied to every element of ``dst``."""
+    if not is_hbm(dst.buffer):
+        nisa.memset(dst, value)
+        return
     one = ndarray((1, 1), dtype=dst.dtype, buffer=sbuf)
     nisa.memset(one, value)
-    nisa.dma_copy(dst.reshape((1, dst.size)), one.ap([[1, 1], [0, dst.size]]))
+    dst = dst.reshape((1, dst.size)) if dst.is_contiguous() else dst.expand_dim(0)
+    nisa.dma_copy(dst, one.ap([[1, 1], *([0, count] for count in dst.shape[1:])]))
 
 
 def full(shape, fill_value, dtype, buffer=sbuf, name=""):
     """A tensor with the same value everywhere."""
     tensor = ndarray(shape, dtype=dtype, buffer=buffer, name=name)
-    if is_hbm(buffer):
-        _fill_hbm(tensor, fill_value)
-    else:
-        nisa.memset(tensor, fill_value)
+    _fill(tensor, fill_value)
     return tensor
 
 
@@ -115,9 +122,11 @@ def store(dst, value):
 
 
 def load_transpose2d(src, dtype=None):
-    """A new SBUF tile with the transpose of a 2-D tensor in HBM."""
-    if src.ndim != 2:
+    """A new SBUF tile with the transpose of a 2-D tensor in HBM; dimensions of size 1 behind those two are dropped."""
+    if src.ndim < 2 or any(size != 1 for size in src.shape[2:]):
         raise _vtrn.NkiValueError(f"nl.load_transpose2d: src has {src.ndim} dimensions, not 2")
+    for dim in range(src.ndim - 1, 1, -1):
+        src = src.squeeze_dim(dim)
     return load(src.permute((1, 0)), dtype)
 
 
@@ -170,6 +179,19 @@ def matmul(x, y, transpose_x=False):
     out = ndarray((stationary.shape[1], y.shape[1]), dtype="float32", buffer=psum)
     nisa.nc_matmul(out, stationary, in_sbuf(y))
     return out
+
+
+def _tensor_assign(view, value):
+    """``t[key] = value``: a copy of a tensor, or the same number everywhere."""
+    if not isinstance(value, _vtrn.NkiTensor):
+        _fill(view, value)
+    elif is_hbm(view.buffer) or is_hbm(value.buffer):
+        nisa.dma_copy(view, in_sbuf(value))
+    else:
+        nisa.tensor_copy(view, value)
+
+
+_vtrn.extend_tensor("_assign", _tensor_assign)
 
 
 # ---- looking at values ----
