@@ -161,10 +161,10 @@ static PyObject *mask_boxes(PyObject *module, PyObject *args)
         if (d == n) break;
     }
     if (walk.shift + n > walk.ndim) {
-        PyObject *text = ext_dims_tuple(own, n);
+        PyObject *text = PyObject_Str(dims);
 
-        if (text) ext_raise(ext_errors.value, "mask", "its shape %S does not fit the tile's %S",
-                            text, dims);
+        ext_raise(ext_errors.value, "mask", "its shape (%lld, %lld%s) does not fit the tile's %s", (long long)own[0],
+                  (long long)(n > 1 ? own[1] : 1), n > 2 ? ", ..." : "", text ? PyUnicode_AsUTF8(text) : "shape");
         Py_XDECREF(text);
         return NULL;
     }

@@ -6,6 +6,7 @@
  *   tensor.c    NkiTensor and its storage     index.c views.c pattern.c   the views of a tensor
  *   operand.c   a view as an access pattern   value.c  Python values as operands   nisa.c compat.c  the nisa functions
  *   op.c        nl.add, nl.exp, ... as values register.c  VirtualRegister         program.c  recorded programs
+ *   affine.c boxes.c tile.c  index expressions, masks and tiles of the old namespace (affine.h)
  *   where.c     the kernel's line, errors     module.c the module
  *
  * Everything runs with the GIL held except the execution itself (session.c, run_chip). Static objects below are filled in
@@ -95,6 +96,8 @@ extern struct vtrn_page_cache *ext_page_cache; /* memory between runs, results i
 struct trace *ext_trace(const char *what);
 /* Appends t->inst after filling in its location. *serial_out (may be NULL): its number. -1: Python error. */
 int ext_append(struct trace *t, uint32_t *serial_out);
+/* Takes back the instructions from number `serial` on. False: some have run already. */
+bool ext_undo(struct trace *t, uint32_t serial);
 /* Starts t->inst as `op`. */
 struct vtrn_inst *ext_begin(struct trace *t, enum vtrn_opcode op);
 /* Runs everything that core has appended; waits for the other core when it must. `why` explains the need in errors. */

@@ -1,5 +1,5 @@
 /* The module vtrn._vtrn: types, functions, and what Python needs to know of the tables. */
-#include "ext.h"
+#include "affine.h"
 
 /* module.dtypes: NKI name -> bytes of an element, in table order. */
 static int add_dtypes(PyObject *module)
@@ -127,6 +127,8 @@ static int add_types(PyObject *module)
         { "NkiInstruction", &nki_instruction_type },
         { "NisaFunction", &nisa_function_type },
         { "Pages", &pages_type },
+        { "IndexExpression", &nki_affine_type },
+        { "Mask", &nki_mask_type },
     };
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -151,7 +153,8 @@ PyMODINIT_FUNC PyInit__vtrn(void)
     if (!ext_page_cache) ext_page_cache = vtrn_page_cache_create(PAGES_KEPT_BYTES); /* without one nothing is kept */
     if (add_types(module) < 0 || ext_add_errors(module) < 0 || ext_add_ops(module) < 0 || ext_add_nisa_functions(module) < 0 ||
         ext_declare_init() < 0 || add_dtypes(module) < 0 || PyModule_AddFunctions(module, ext_declare_functions) < 0 ||
-        PyModule_AddFunctions(module, ext_register_functions) < 0)
+        PyModule_AddFunctions(module, ext_register_functions) < 0 || PyModule_AddFunctions(module, ext_affine_functions) < 0 ||
+        PyModule_AddFunctions(module, ext_box_functions) < 0 || PyModule_AddFunctions(module, ext_tile_functions) < 0)
         Py_CLEAR(module);
     return module;
 }

@@ -194,6 +194,19 @@ int ext_append(struct trace *t, uint32_t *serial_out)
     return 0;
 }
 
+bool ext_undo(struct trace *t, uint32_t serial)
+{
+    struct session *s = t->session;
+    uint32_t count;
+
+    if (s->stopped || serial < t->forgotten || serial > t->serial) return false;
+    count = serial - t->forgotten;
+    if (vtrn_core_position(vtrn_chip_core(s->chip, t->core)) > count || !vtrn_prog_take_back(s->prog, t->core, count)) return false;
+    t->pending -= t->pending < t->serial - serial ? t->pending : t->serial - serial;
+    t->serial = serial;
+    return true;
+}
+
 /* ---------------------------------------------------------------- life */
 static void free_trace(struct trace *t)
 {
