@@ -1,0 +1,1 @@
+"""Helpers of AWS's compiler package that published kernels and tests import."""
