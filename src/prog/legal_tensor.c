@@ -153,14 +153,14 @@ static enum vtrn_status check_double_row(struct legal *legal, const struct legal
     return VTRN_OK;
 }
 
-/* A transpose leaves the bits as they are: PSUM elements as wide as the input, fp8 widened to 16 bits. A matmul with
- * an identity may also accumulate in fp32. */
-static enum vtrn_status check_transpose_dtype(struct legal *legal, const struct legal_operand *dst,
-                                              const struct legal_operand *data, bool matmul)
+/* A transpose leaves the bits as they are: PSUM elements as wide as the input, fp8 widened to 16 bits. Floats may also arrive
+ * in fp32, exact too: a transpose is a matmul with an identity, and public kernels that ran on trn1 and trn2 do it with
+ * nc_transpose (AWS's flash attention, nki-samples), although its reference asks for equal dtypes. */
+static enum vtrn_status check_transpose_dtype(struct legal *legal, const struct legal_operand *dst, const struct legal_operand *data)
 {
     bool fp8 = vtrn_dtypes[data->dtype].size_bytes == 1;
 
-    if (dst->dtype == data->dtype || (matmul && dst->dtype == VTRN_DT_F32)) return VTRN_OK;
+    if (dst->dtype == data->dtype || (dst->dtype == VTRN_DT_F32 && VTRN_DTS_MM >> data->dtype & 1)) return VTRN_OK;
     if (fp8 && vtrn_dtypes[dst->dtype].size_bytes == 2) return VTRN_OK;
     return vtrn_fail(legal->err, VTRN_ILLEGAL, "dst is %s, %s is %s; a transpose does not convert", legal_dtype_name(dst->dtype),
                      data->name, legal_dtype_name(data->dtype));
@@ -195,7 +195,7 @@ enum vtrn_status legal_nc_matmul(struct legal *legal)
                       "moving free size %lld > %lld partitions of stationary; is_transpose needs an identity as moving",
                       (long long)n, (long long)stationary->parts);
         LEGAL_FAIL_IF(legal_dyn(moving->ap, VTRN_DYN_INDIRECT), legal, "moving cannot be indirect with is_transpose");
-        VTRN_TRY(check_transpose_dtype(legal, dst, stationary, true));
+        VTRN_TRY(check_transpose_dtype(legal, dst, stationary));
     } else {
         VTRN_TRY(check_result_dtype(legal, dst));
     }
@@ -282,6 +282,6 @@ enum vtrn_status legal_nc_transpose(struct legal *legal)
     if (!tensor) return legal_same_dtype(legal, dst, data);
     LEGAL_FAIL_IF(data->space != VTRN_SBUF, legal, "data is in %s; the tensor engine reads SBUF", vtrn_space_name(data->space));
     LEGAL_FAIL_IF(dst->space != VTRN_PSUM, legal, "dst is in %s; the tensor engine writes PSUM", vtrn_space_name(dst->space));
-    VTRN_TRY(check_transpose_dtype(legal, dst, data, false));
+    VTRN_TRY(check_transpose_dtype(legal, dst, data));
     return check_bank(legal, dst);
 }

@@ -8,7 +8,7 @@ import pytest
 import vtrn
 import vtrn.nki.isa as nisa
 import vtrn.nki.language as nl
-from helpers import load, on_tiles, random_array, run, save, tile
+from helpers import TARGETS, load, on_tiles, random_array, run, save, tile
 
 X = random_array(1, 64, 48)
 Y = random_array(2, 64, 48)
@@ -83,6 +83,20 @@ def test_nc_transpose_on_both_engines():
 
     wide, small = on_tiles(body, X)
     assert np.array_equal(wide, X.T) and np.array_equal(small, X[:32, :32].T)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", [nl.bfloat16, nl.float16, nl.float8_e5m2])
+def test_nc_transpose_of_narrow_floats_to_fp32(dtype, target):
+    def body(x):
+        narrow, wide, turned = tile((64, 48), dtype), tile((64, 48)), tile((48, 64), buffer=nl.psum)
+        nisa.tensor_copy(narrow, x)
+        nisa.tensor_copy(wide, narrow)
+        nisa.nc_transpose(turned, narrow)
+        return turned, wide
+
+    turned, wide = on_tiles(body, X, target=target)
+    assert np.array_equal(turned, wide.T)
 
 
 # ---- element by element ----
