@@ -114,6 +114,46 @@ def matmul_all_blocked(lhs_t, rhs):
     return out
 
 
+@nki.jit
+def matmul_reloaded(lhs_t, rhs):
+    """Blocks of 1024 columns: both operands are loaded again for each pair of a row of tiles and a block."""
+    out = _out(lhs_t, rhs)
+    steps = range(lhs_t.shape[0] // P)
+    for m in range(out.shape[0] // P):
+        for n in range(0, out.shape[1] // 512, 2):
+            totals = [_psum(), _psum()]
+            for k in steps:
+                left = _lhs(lhs_t, k, m)
+                right = load(rhs[k * P : (k + 1) * P, n * 512 : (n + 2) * 512])
+                for j in range(2):
+                    nisa.nc_matmul(dst=totals[j], stationary=left, moving=right[:, j * 512 : (j + 1) * 512])
+            for j in range(2):
+                _store(out, m, n + j, totals[j])
+    return out
+
+
+@nki.jit
+def batched_matmul(a, b):
+    """out[i] = a[i].T @ b[i] with a, b [batch, 64, 4096]: everything is loaded once and a row of tiles stored whole."""
+    batch, _, size = a.shape
+    out = nl.ndarray((batch, size, size), dtype=a.dtype, buffer=nl.shared_hbm)
+    for i in range(batch):
+        left, right = load(a[i]), load(b[i])
+        for m in range(size // P):
+            row = sbuf((P, size), a.dtype)
+            for n in range(size // 512):
+                total = _psum()
+                nisa.nc_matmul(dst=total, stationary=left[:, m * P : (m + 1) * P], moving=right[:, n * 512 : (n + 1) * 512])
+                engine = (nisa.vector_engine, nisa.scalar_engine)[n % 2]
+                part = row[:, n * 512 : (n + 1) * 512]
+                if engine is nisa.vector_engine:
+                    nisa.tensor_copy(dst=part, src=total)
+                else:
+                    nisa.activation(dst=part, op=nl.copy, data=total)
+            nisa.dma_copy(dst=out[i, m * P : (m + 1) * P, :], src=row)
+    return out
+
+
 # ---------------------------------------------------------------- mamba: channels in partitions, 16 states
 # The compiler of the measurements broadcasts rows over partitions with the tensor engine, into PSUM, and takes products that do
 # not change with the state out of the loop over states where their operands are loaded outside (v2, v3): done here by hand.

@@ -66,6 +66,10 @@ def stream(profile, name):
     return next(s for s in profile.streams if s["stream"] == name)
 
 
+def memory(profile, name):
+    return next(m for m in profile.memories if m["memory"] == name)
+
+
 def hfu(kernel):
     return 100 * FLOPS / (timed(kernel, *LADDER).total_ps / 1e12) / PEAK
 
@@ -90,6 +94,21 @@ ladder("K006", 28.16, "ms", lambda kernel: active_ms(kernel, "tensor"), k.matmul
 ladder("K008", 24.79, "%", hfu, k.matmul_hoisted)
 ladder("K012", 24.6, "%", hfu, k.matmul_blocked)
 ladder("K016", 24.7, "%", hfu, k.matmul_all_blocked)
+
+
+# ---------------------------------------------------------------- NKIBench on trn1, fp32: tilings inferred from published bytes
+case("K080", "trn1", "matmul", 35.199742, "ms", slow=True)(
+    lambda: total_us(k.matmul_reloaded, (5120, 4096), (5120, 12288), system="trn1") / 1e3
+)
+case("K080 HBM read", "trn1", "counter", 9059762176, "B", slow=True)(
+    lambda: memory(timed(k.matmul_reloaded, (5120, 4096), (5120, 12288), system="trn1"), "hbm")["read_bytes"]
+)
+case("K093", "trn1", "matmul", 4.33321, "ms", slow=True)(
+    lambda: total_us(k.batched_matmul, (16, 64, 4096), (16, 64, 4096), system="trn1") / 1e3
+)
+case("K093 HBM read", "trn1", "counter", 33619968, "B", slow=True)(
+    lambda: memory(timed(k.batched_matmul, (16, 64, 4096), (16, 64, 4096), system="trn1"), "hbm")["read_bytes"]
+)
 
 
 # ---------------------------------------------------------------- mamba
@@ -188,6 +207,18 @@ FORMS = [
      [((128, 1), nl.float32, S), ((128, 4), nl.float32, S)]),
     ("P-vec-recip-8", 202, lambda y, x: nisa.reciprocal(dst=y, data=x), [((128, 8), nl.float32, S), ((128, 8), nl.float32, S)]),
 ]  # fmt: skip
+BF16 = nl.bfloat16
+
+
+def matmul_form(columns, dtype):
+    return lambda p, w, m: nisa.nc_matmul(dst=p, stationary=w, moving=m), [
+        ((128, columns), nl.float32, Q), ((128, 128), dtype, S), ((128, columns), dtype, S)]  # fmt: skip
+
+
+FORMS += [
+    ("P-mm-bf16-512", 376, *matmul_form(512, BF16)),
+    ("P-mm-bf16-128", 216, *matmul_form(128, BF16)),
+]
 for id, measured, call, tiles in FORMS:
     case(id, "trn2", "instruction", measured, "ns", fitted=True)(lambda call=call, tiles=tiles: duration_ns(call, *tiles))
 
@@ -206,10 +237,43 @@ def rows_of(only, quick):
         }
 
 
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "accuracy.md")
+BEGIN, END = "<!-- begin: written by ./dev bench accuracy --docs -->", "<!-- end -->"
+
+
+def summary(rows):
+    errors = [abs(row["error"]) for row in rows if not row["fitted"]]
+    if not errors:
+        return f"{len(rows)} cases"
+    return (
+        f"{len(rows)} cases; of the {len(errors)} that nothing was fitted to: mean error {100 * np.mean(errors):.1f} %, "
+        f"worst {100 * max(errors):.1f} %."
+    )
+
+
+def write_docs(rows):
+    with open(DOCS, encoding="utf-8") as file:
+        before, _, rest = file.read().partition(BEGIN)
+    lines = [
+        summary(rows),
+        "",
+        "| case | chip | family | predicted | measured | unit | error | fitted |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for r in rows:
+        lines.append(
+            f"| {r['id']} | {r['system']} | {r['family']} | {r['predicted']:.4g} | {r['measured']:.4g} | {r['unit']} "
+            f"| {100 * r['error']:+.1f} % | {'yes' if r['fitted'] else ''} |"
+        )
+    with open(DOCS, "w", encoding="utf-8") as file:
+        file.write(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + rest.partition(END)[2])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", metavar="FILE", help="also write the rows there")
     parser.add_argument("--only", metavar="TEXT", help="cases whose id or family has this in it")
+    parser.add_argument("--docs", action="store_true", help="also write the table of docs/accuracy.md")
     parser.add_argument("--quick", action="store_true", help="without cases of more than a few seconds")
     options = parser.parse_args()
     rows = []
@@ -219,10 +283,9 @@ def main():
         mark = "  fitted" if row["fitted"] else ""
         print(f"{row['id']:18}{row['system']:8}{row['family']:18}{row['predicted']:12.4g}{row['measured']:12.4g} "
               f"{row['unit']:10}{100 * row['error']:7.1f}%{mark}", flush=True)  # fmt: skip
-    errors = [abs(row["error"]) for row in rows if not row["fitted"]]
-    if errors:
-        print(f"{len(rows)} cases; of {len(errors)} that nothing was fitted to: mean |error| {100 * np.mean(errors):.1f} %, "
-              f"worst {100 * max(errors):.1f} %")  # fmt: skip
+    print(summary(rows))
+    if options.docs:
+        write_docs(rows)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(rows, file, indent=2)

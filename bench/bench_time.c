@@ -1,6 +1,6 @@
 /* Speed and memory of the timing engine: programs of a million instructions, at level event, in one thread.
  *
- *   bench_time [INSTRUCTIONS [NAME]]
+ *   bench_time [--json FILE] [INSTRUCTIONS [NAME]]
  *
  * tiles: loads, products, copies and stores over rotating tiles, what kernels look like; small: many small tensors; chain: one
  * engine, each step depends on the one before. Prints instructions per second and bytes per instruction (of the timing alone, from
@@ -48,7 +48,8 @@ static void append(struct vtrn_prog *prog, struct vtrn_inst *inst)
     check(vtrn_prog_append(prog, 0, inst, NULL, &err), &err);
 }
 
-static void copy(struct vtrn_prog *prog, struct vtrn_inst *inst, uint32_t dst, int64_t dst_at, int64_t dst_pitch, uint32_t src, int64_t src_at, int64_t src_pitch)
+static void copy(struct vtrn_prog *prog, struct vtrn_inst *inst, uint32_t dst, int64_t dst_at, int64_t dst_pitch, uint32_t src,
+                 int64_t src_at, int64_t src_pitch)
 {
     vtrn_inst_init(inst, VTRN_OP_dma_copy);
     inst->engine = VTRN_ENGINE_DMA;
@@ -139,16 +140,33 @@ static size_t peak_bytes(void)
     return (size_t)usage.ru_maxrss * 1024;
 }
 
-static void bench(const char *name, struct vtrn_prog *prog)
+enum { TURNS = 5 };
+static const double GOAL = 3e6; /* instructions per second of what kernels look like */
+
+struct report {
+    FILE *json;
+    int rows;
+};
+
+static void row(struct report *report, const char *name, double value, const char *unit, double goal, bool ok)
+{
+    if (!report->json) return;
+    fprintf(report->json, "%s\n  {\"name\": \"time: %s\", \"value\": %.6g, \"unit\": \"%s\", ", report->rows++ ? "," : "", name, value, unit);
+    if (goal > 0) fprintf(report->json, "\"goal\": %g, \"ok\": %s}", goal, ok ? "true" : "false");
+    else fprintf(report->json, "\"goal\": null, \"ok\": true}");
+}
+
+static void bench(struct report *report, const char *name, struct vtrn_prog *prog)
 {
     struct vtrn_error err = { 0 };
     struct vtrn_time *time;
     size_t before = peak_bytes();
-    double best = 1e9;
+    double best = 1e9, rate, bytes;
     uint32_t steps = 0;
     uint64_t span = 0;
+    bool kernel = strcmp(name, "tiles") == 0;
 
-    for (int turn = 0; turn < 3; turn++) {
+    for (int turn = 0; turn < TURNS; turn++) {
         double start = now();
 
         check(vtrn_time_run(prog, NULL, &time, &err), &err);
@@ -157,20 +175,37 @@ static void bench(const char *name, struct vtrn_prog *prog)
         span = time->span_ps;
         vtrn_time_destroy(time);
     }
-    printf("%-8s %9u instructions  %6.3f s  %5.2f M instructions/s  %4zu B an instruction  (%.3f ms on the chip)\n", name, steps, best,
-           steps / best / 1e6, (peak_bytes() - before) / steps, (double)span * 1e-9);
+    rate = steps / best;
+    bytes = (double)(peak_bytes() - before) / steps;
+    printf("%-8s %9u instructions  %6.3f s  %5.2f M instructions/s  %4.0f B an instruction  (%.3f ms on the chip)\n", name, steps, best,
+           rate / 1e6, bytes, (double)span * 1e-9);
+    row(report, name, rate, "instructions/s", kernel ? GOAL : 0, rate >= GOAL);
+    row(report, "memory", bytes, "B/instruction", kernel ? 200 : 0, bytes <= 200);
     vtrn_prog_destroy(prog);
 }
 
 int main(int argc, char **argv)
 {
-    uint32_t count = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1000000;
     const struct vtrn_arch *arch = vtrn_arch_find("trn2");
+    struct report report = { 0 };
+    const char *only;
+    uint32_t count;
 
-    const char *only = argc > 2 ? argv[2] : "";
-
-    if (strstr("chain", only)) bench("chain", chain(arch, count));
-    if (strstr("tiles", only)) bench("tiles", tiles(arch, count));
-    if (strstr("small", only)) bench("small", small(arch, count));
+    if (argc > 2 && strcmp(argv[1], "--json") == 0) {
+        report.json = fopen(argv[2], "w");
+        if (!report.json) return 2;
+        fprintf(report.json, "[");
+        argc -= 2;
+        argv += 2;
+    }
+    count = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1000000;
+    only = argc > 2 ? argv[2] : "";
+    if (strstr("tiles", only)) bench(&report, "tiles", tiles(arch, count));
+    if (strstr("chain", only)) bench(&report, "chain", chain(arch, count));
+    if (strstr("small", only)) bench(&report, "small", small(arch, count));
+    if (report.json) {
+        fprintf(report.json, "\n]\n");
+        fclose(report.json);
+    }
     return 0;
 }

@@ -3,7 +3,8 @@
     run.py --build BUILD [--json FILE] [--docs] [--quick] [NAME...]     NAME: of bench_NAME; without one all run
 
 Each benchmark measures its goal's yardstick (a register peak, a native library) interleaved with its own work. The JSON is a list
-of {name, value, unit, goal, ok}; a missed goal is a row that says so, not an error.
+of {name, value, unit, goal, ok}; a missed goal is a row that says so, not an error. The name `accuracy` alone compares predicted
+with published kernel times instead (bench_accuracy.py).
 """
 
 import argparse
@@ -49,6 +50,15 @@ def write_docs(rows):
     DOCS.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
 
 
+def accuracy(options) -> int:
+    """Predicted against published times: rows of their own, see bench_accuracy.py."""
+    command = [sys.executable, str(HERE / "bench_accuracy.py")]
+    command += (["--json", str(options.json)] if options.json else []) + (["--quick"] if options.quick else [])
+    command += ["--docs"] if options.docs else []
+    env = dict(os.environ, PYTHONPATH=str(options.build.resolve() / "python"))
+    return subprocess.run(command, env=env).returncode
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="all benchmarks and their goals", allow_abbrev=False)
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -57,6 +67,8 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes where a benchmark has some")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    if options.names == ["accuracy"]:
+        return accuracy(options)
     known = dict(commands(options.build.resolve(), options.quick))
     for name in options.names:
         if name not in known:

@@ -269,7 +269,8 @@ static uint64_t latency_of(const struct time_state *state, const struct vtrn_ins
     }
 }
 
-static void cost_elems(struct time_state *state, int core, int stream, const struct vtrn_inst *inst, struct time_plan *plan)
+static void cost_elems(struct time_state *state, int core, int stream, const struct vtrn_inst *inst, struct time_plan *plan,
+                       struct time_cost *cost)
 {
     const struct vtrn_arch *arch = state->rates.arch;
     uint64_t mega = state->rates.mega[stream];
@@ -280,7 +281,7 @@ static void cost_elems(struct time_state *state, int core, int stream, const str
     cycles = elem_cycles(state, inst, &shape, &rate);
     if (shape.reads_out || vtrn_ops[inst->op].rule == VTRN_RULE_SCALAR_REDUCE) cycles += arch->accumulator_cycles;
     if (shape.dynamic && cycles < arch->dynamic_access_cycles) cycles = arch->dynamic_access_cycles;
-    plan->least_ps = time_scale((uint64_t)cycles, mega);
+    cost->least_ps = time_scale((uint64_t)cycles, mega);
     if (stream == VTRN_STREAM_GPSIMD) cycles += arch->gpsimd_start_cycles;
     occupied = cycles < arch->min_issue_cycles ? arch->min_issue_cycles : cycles;
     plan->work_ps = time_scale((uint64_t)occupied, mega);
@@ -312,7 +313,7 @@ static uint16_t tiles_of(const struct vtrn_inst *inst)
     return mask ? mask : 0xffff;
 }
 
-static void cost_pe(struct time_state *state, const struct vtrn_inst *inst, struct time_plan *plan)
+static void cost_pe(struct time_state *state, const struct vtrn_inst *inst, struct time_plan *plan, struct time_cost *cost)
 {
     const struct vtrn_arch *arch = state->rates.arch;
     uint64_t mega = state->rates.mega[VTRN_STREAM_TENSOR];
@@ -344,19 +345,19 @@ static void cost_pe(struct time_state *state, const struct vtrn_inst *inst, stru
     least = moving < 64 && moving < columns ? (columns < 64 ? columns : 64) : moving;
     plan->flags |= PLAN_PE;
     plan->tiles = tiles_of(inst);
-    plan->least_ps = plan->work_ps = time_scale((uint64_t)(passes * least), mega);
+    cost->least_ps = plan->work_ps = time_scale((uint64_t)(passes * least), mega);
     plan->load_ps = cap32(time_scale((uint64_t)load, mega));
     plan->latency_ps = cap32(time_scale((uint64_t)arch->pe_fill_cycles, mega) + (uint64_t)arch->pe_commit_ps);
     cost_add(&state->rates, plan, VTRN_FACT_pe_commit_ps, (uint64_t)arch->pe_commit_ps);
 }
 
 /* ---------------------------------------------------------------- the rest */
-static void cost_control(const struct time_state *state, const struct vtrn_inst *inst, struct time_plan *plan)
+static void cost_control(const struct time_state *state, const struct vtrn_inst *inst, struct time_plan *plan, struct time_cost *cost)
 {
     const struct vtrn_arch *arch = state->rates.arch;
     bool load = inst->op == VTRN_OP_register_load;
 
-    plan->work_ps = plan->least_ps = (uint64_t)(load ? arch->register_load_ps : arch->control_ps);
+    plan->work_ps = cost->least_ps = (uint64_t)(load ? arch->register_load_ps : arch->control_ps);
     plan->latency_ps = cap32(plan->work_ps);
     cost_add(&state->rates, plan, load ? VTRN_FACT_register_load_ps : VTRN_FACT_control_ps, plan->work_ps);
 }
@@ -369,7 +370,7 @@ static void cost_barrier(const struct time_state *state, struct time_plan *plan)
     cost_add(&state->rates, plan, VTRN_FACT_pair_ps, plan->work_ps);
 }
 
-void cost_step(struct time_state *state, int core, const struct vtrn_inst *inst, struct time_plan *plan)
+void cost_step(struct time_state *state, int core, const struct vtrn_inst *inst, struct time_plan *plan, struct time_cost *cost)
 {
     int stream, cls;
 
@@ -377,15 +378,15 @@ void cost_step(struct time_state *state, int core, const struct vtrn_inst *inst,
     case VTRN_RULE_DMA:
     case VTRN_RULE_DMA_TRANSPOSE:
     case VTRN_RULE_DMA_COMPUTE:
-    case VTRN_RULE_SENDRECV: cost_dma(state, inst, plan); return;
+    case VTRN_RULE_SENDRECV: cost_dma(state, inst, plan, cost); return;
     case VTRN_RULE_BARRIER: cost_barrier(state, plan); return;
-    case VTRN_RULE_CONTROL: cost_control(state, inst, plan); return;
+    case VTRN_RULE_CONTROL: cost_control(state, inst, plan, cost); return;
     default: break;
     }
     if (inst->engine == VTRN_ENGINE_TENSOR) {
-        cost_pe(state, inst, plan);
+        cost_pe(state, inst, plan, cost);
         return;
     }
     stream_of(state->time->prog, inst, &stream, &cls);
-    cost_elems(state, core, stream, inst, plan);
+    cost_elems(state, core, stream, inst, plan, cost);
 }

@@ -51,15 +51,15 @@ static int64_t spread(const struct time_state *state, const struct sides *sides,
     return side->dim[0].count < per ? side->dim[0].count : per;
 }
 
-static void cost_issue(const struct time_state *state, int mode, struct time_plan *plan)
+static void cost_issue(const struct time_state *state, int mode, uint64_t packets, struct time_plan *plan)
 {
     const struct vtrn_arch *arch = state->rates.arch;
     uint64_t ps = (uint64_t)(mode == VTRN_DGE_SWDGE ? arch->dma_swdge_ps : arch->dma_static_ps);
 
     if (mode == VTRN_DGE_HWDGE) {
         cost_add(&state->rates, plan, VTRN_FACT_dma_hwdge_ps, (uint64_t)arch->dma_hwdge_ps);
-        cost_add(&state->rates, plan, VTRN_FACT_dma_hwdge_packet_ps, plan->packets * (uint64_t)arch->dma_hwdge_packet_ps);
-        ps = (uint64_t)arch->dma_hwdge_ps + plan->packets * (uint64_t)arch->dma_hwdge_packet_ps;
+        cost_add(&state->rates, plan, VTRN_FACT_dma_hwdge_packet_ps, packets * (uint64_t)arch->dma_hwdge_packet_ps);
+        ps = (uint64_t)arch->dma_hwdge_ps + packets * (uint64_t)arch->dma_hwdge_packet_ps;
     } else {
         cost_add(&state->rates, plan, mode == VTRN_DGE_SWDGE ? VTRN_FACT_dma_swdge_ps : VTRN_FACT_dma_static_ps, ps);
     }
@@ -73,7 +73,8 @@ static int mode_of(const struct time_state *state, const struct vtrn_value *dge_
     return state->rates.arch->nc_version >= 3 && !state->rates.static_dma ? VTRN_DGE_HWDGE : VTRN_DGE_NONE;
 }
 
-static void cost_packets(const struct time_state *state, const struct sides *sides, int64_t percent, int mode, struct time_plan *plan)
+static void cost_packets(const struct time_state *state, const struct sides *sides, int64_t percent, int mode, struct time_plan *plan,
+                         struct time_cost *cost)
 {
     const struct vtrn_arch *arch = state->rates.arch;
     int64_t src_bytes = ap_bytes(sides->src), dst_bytes = ap_bytes(sides->dst), bytes = src_bytes > dst_bytes ? src_bytes : dst_bytes;
@@ -100,17 +101,17 @@ static void cost_packets(const struct time_state *state, const struct sides *sid
         mine = (packets + plan->engines - 1) / plan->engines;
         each = time_scale((uint64_t)(bytes / plan->engines), state->rates.dma_mega);
     }
-    plan->least_ps = each;
+    cost->least_ps = each;
     each += (uint64_t)(mine * arch->dma_packet_ps);
     if (mode == VTRN_DGE_SWDGE && each < (uint64_t)(mine * arch->dma_swdge_packet_ps)) each = (uint64_t)(mine * arch->dma_swdge_packet_ps);
     plan->work_ps = each * 100 / (uint64_t)percent + (uint64_t)arch->dma_transfer_ps;
     plan->dma_bytes = (uint64_t)bytes;
     cost_add(&state->rates, plan, VTRN_FACT_dma_packet_ps, (uint64_t)(mine * arch->dma_packet_ps));
     cost_add(&state->rates, plan, VTRN_FACT_dma_transfer_ps, (uint64_t)arch->dma_transfer_ps);
-    plan->packets = (uint32_t)(packets > UINT32_MAX ? UINT32_MAX : packets);
+    cost->packets = (uint64_t)packets;
 }
 
-void cost_dma(struct time_state *state, const struct vtrn_inst *inst, struct time_plan *plan)
+void cost_dma(struct time_state *state, const struct vtrn_inst *inst, struct time_plan *plan, struct time_cost *cost)
 {
     const struct vtrn_arch *arch = state->rates.arch;
     struct sides sides = { 0 };
@@ -142,12 +143,12 @@ void cost_dma(struct time_state *state, const struct vtrn_inst *inst, struct tim
     sides.dst_on_chip = on_chip(state, sides.dst);
     sides.src_on_chip = on_chip(state, sides.src);
     mode = mode_of(state, dge_mode);
-    cost_packets(state, &sides, percent, mode, plan);
+    cost_packets(state, &sides, percent, mode, plan, cost);
     if (extra > 0) {
         plan->work_ps += (plan->work_ps - (uint64_t)arch->dma_transfer_ps) * (uint64_t)extra;
         plan->dma_bytes *= (uint64_t)(extra + 1);
     }
-    cost_issue(state, mode, plan);
+    cost_issue(state, mode, cost->packets, plan);
     plan->latency_ps = (uint32_t)(arch->dma_start_ps > (int64_t)plan->load_ps ? arch->dma_start_ps : (int64_t)plan->load_ps);
     if (plan->flags & PLAN_PEER) {
         plan->latency_ps += (uint32_t)arch->pair_ps;

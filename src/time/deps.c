@@ -5,14 +5,17 @@
  * the tensor's innermost dimension. A box covers what lies between its elements too: too much, never too little.
  *
  * Records of past accesses are kept in buckets of columns (on chip) or rows (HBM) and clipped to them. A write that covers a
- * record replaces it, for who meets the record meets the write. A bucket that grows too long melts its older half into one
- * record per class: again too much, never too little, and of steps that ended long ago.
+ * record replaces it, for who meets the record meets the write. A bucket that grows too long melts its older records into one
+ * per class: again too much, never too little, and of steps that ended long ago.
  *
  * Steps of one class end in order, so the last one stands for those before it. What the hardware's pipelines make
  * unnecessary is left out: an engine's write after its own read or write, and products that follow each other into PSUM. */
 #include "time/time_int.h"
 
-enum { RECORDS_MAX = 32, SBUF_SHIFT = 11, PSUM_SHIFT = 11, HBM_BUCKETS = 256, HBM_SHIFT = 7 };
+enum { RECORDS_MAX = 48, SBUF_SHIFT = 11, PSUM_SHIFT = 11, HBM_BUCKETS = 256, HBM_SHIFT = 7 };
+
+_Static_assert(RECORDS_MAX / 4 + 2 * TIME_CLASSES < RECORDS_MAX, "melting makes room");
+_Static_assert(2 * TIME_CLASSES <= 32, "a bit for each slot");
 
 struct record {
     struct time_box box;
@@ -42,7 +45,10 @@ struct deps {
     /* of the step that is being noted */
     uint32_t step;
     int cls;
-    uint64_t dep[2][TIME_CLASSES]; /* [1]: of the stationary tile alone; (step + 1) << 3 | kind */
+    uint64_t dep[2 * TIME_CLASSES]; /* by class, then those of the stationary tile alone: step << 3 | kind, of those in `noted` */
+    uint8_t noted[2 * TIME_CLASSES];
+    uint32_t is_noted; /* bit by slot */
+    int notes;
 };
 
 /* ---------------------------------------------------------------- life */
@@ -154,19 +160,26 @@ void deps_begin(struct deps *deps, uint32_t step, int cls)
 {
     deps->step = step;
     deps->cls = cls;
-    memset(deps->dep, 0, sizeof deps->dep);
+    deps->is_noted = 0;
+    deps->notes = 0;
 }
 
 static void note(struct deps *deps, uint32_t step, int cls, int kind, bool stationary)
 {
-    uint64_t *slot = &deps->dep[stationary][cls];
-    uint64_t dep = ((uint64_t)step + 1) << 3 | (unsigned)kind;
+    unsigned slot = (unsigned)cls + (stationary ? TIME_CLASSES : 0);
+    uint64_t dep = (uint64_t)step << 3 | (unsigned)kind;
 
     if (step == deps->step) return;
     if (cls == deps->cls && cls < VTRN_STREAM_LOAD) { /* a compute engine and itself: see the head of this file */
         if (cls == VTRN_STREAM_TENSOR || kind == DEP_REUSE) return;
     }
-    if (dep >> 3 > *slot >> 3 || (dep >> 3 == *slot >> 3 && kind == DEP_DATA)) *slot = dep;
+    if (!(deps->is_noted >> slot & 1)) {
+        deps->is_noted |= UINT32_C(1) << slot;
+        deps->noted[deps->notes++] = (uint8_t)slot;
+        deps->dep[slot] = dep;
+    } else if (step > DEP_STEP(deps->dep[slot]) || (step == DEP_STEP(deps->dep[slot]) && kind == DEP_DATA)) {
+        deps->dep[slot] = dep;
+    }
 }
 
 void deps_on(struct deps *deps, uint32_t step, int cls, int kind) { note(deps, step, cls, kind, false); }
@@ -189,19 +202,28 @@ static void join(struct time_box *a, const struct time_box *b)
     if (b->cols_end > a->cols_end) a->cols_end = b->cols_end;
 }
 
-/* Melts records older than the middle: one for each class and direction remains of them. */
+/* The step below which three quarters of the records are. */
+static uint32_t upper_quarter(const struct bucket *bucket)
+{
+    uint32_t step[RECORDS_MAX];
+
+    for (int i = 0; i < RECORDS_MAX; i++) {
+        int at = i;
+
+        for (; at > 0 && step[at - 1] > bucket->record[i].step; at--) step[at] = step[at - 1];
+        step[at] = bucket->record[i].step;
+    }
+    return step[RECORDS_MAX * 3 / 4];
+}
+
+/* Melts the older three quarters of a full bucket: one record for each class and direction remains of them, which are fewer. */
 static void melt(struct bucket *bucket)
 {
     uint16_t left[TIME_CLASSES][2];
-    uint32_t oldest = UINT32_MAX, newest = 0, middle;
+    uint32_t middle = upper_quarter(bucket);
     uint16_t kept = 0;
 
     memset(left, 0xff, sizeof left);
-    for (uint16_t i = 0; i < bucket->count; i++) {
-        if (bucket->record[i].step < oldest) oldest = bucket->record[i].step;
-        if (bucket->record[i].step > newest) newest = bucket->record[i].step;
-    }
-    middle = oldest + (newest - oldest) / 2;
     for (uint16_t i = 0; i < bucket->count; i++) {
         struct record record = bucket->record[i];
         uint16_t *old = &left[record.cls][record.write];
@@ -328,11 +350,13 @@ enum vtrn_status deps_end(struct deps *deps, struct vtrn_buf *out)
     uint64_t list[2 * TIME_CLASSES];
     size_t count = 0;
 
-    for (int c = 0; c < TIME_CLASSES; c++) {
-        uint64_t all = deps->dep[0][c], tile = deps->dep[1][c];
+    for (int i = 0; i < deps->notes; i++) {
+        unsigned slot = deps->noted[i], all = slot - TIME_CLASSES;
+        uint64_t dep = deps->dep[slot];
 
-        if (all) list[count++] = all - 8;
-        if (tile && tile >> 3 > all >> 3) list[count++] = ((tile >> 3) - 1) << 3 | DEP_STATIONARY;
+        if (slot < TIME_CLASSES) list[count++] = dep;
+        else if (!(deps->is_noted >> all & 1) || DEP_STEP(dep) > DEP_STEP(deps->dep[all]))
+            list[count++] = (dep & ~UINT64_C(7)) | DEP_STATIONARY;
     }
     return count ? vtrn_buf_append(out, list, count * sizeof list[0]) : VTRN_OK;
 }

@@ -229,11 +229,20 @@ static uint64_t work_of(const struct vtrn_inst *inst, const struct time_plan *pl
     return (uint64_t)most;
 }
 
+static unsigned tiles_taken(uint16_t tiles)
+{
+    unsigned count = 0;
+
+    for (; tiles; tiles &= (uint16_t)(tiles - 1)) count++;
+    return count;
+}
+
 static enum vtrn_status plan_step(struct planner *planner, const struct vtrn_inst *inst)
 {
     struct time_state *state = planner->state;
     struct vtrn_time *time = state->time;
     uint32_t at = time->steps, pc = planner->walk.pc;
+    struct time_cost cost = { 0 };
     struct time_plan *plan;
     int stream, cls;
 
@@ -246,10 +255,13 @@ static enum vtrn_status plan_step(struct planner *planner, const struct vtrn_ins
     if (access_operands(planner, inst, plan) < 0) return vtrn_fail(state->err, VTRN_NOMEM, "no memory for the accesses of %u steps", at);
     if (planner->edges) follow_edges(planner, pc, at, cls);
     if (deps_end(planner->deps, &state->dep) < 0) return vtrn_fail(state->err, VTRN_NOMEM, "no memory for the dependencies of %u steps", at);
-    cost_step(state, planner->core, inst, plan);
+    cost_step(state, planner->core, inst, plan, &cost);
     if (plan->flags & PLAN_PEER) plan->peer = planner->peers++; /* its number, until both cores are planned */
+    /* Disjoint tiles of the tensor engine work at the same time: each takes its share of the array. */
+    if (plan->flags & PLAN_PE) state->least_ps[planner->core][stream] += cost.least_ps * tiles_taken(plan->tiles) / 16;
+    else if (!(plan->flags & PLAN_DMA)) state->least_ps[planner->core][stream] += cost.least_ps;
     time->bytes[planner->core].dma += plan->dma_bytes;
-    time->bytes[planner->core].packets += plan->packets;
+    time->bytes[planner->core].packets += cost.packets;
     time->stream[planner->core][stream].steps++;
     time->stream[planner->core][stream].work += work_of(inst, plan);
     time->steps++;

@@ -8,7 +8,7 @@
  * At level rule nothing is shared: a transfer has its DMA engines to itself, ports and banks are free, the clock is full. */
 #include "time/time_int.h"
 
-enum { BANKS = 8, PE_TILES = 16 };
+enum { BANKS = 8, PE_TILES = 16, ALL_TILES = (1 << PE_TILES) - 1 };
 #define NOT_YET UINT64_MAX
 
 struct holder { /* a resource that one step at a time holds */
@@ -35,7 +35,10 @@ struct core {
     uint64_t class_end[TIME_CLASSES]; /* completion is in order within a class */
     struct holder dma[TIME_DMA_ENGINES], dma_total, issue, port, bank[BANKS];
     uint8_t bank_stream[BANKS], port_stream;
-    uint64_t load_free[PE_TILES], pe_free[PE_TILES], pe_start[PE_TILES];
+    struct pe_tile { /* a 32 x 32 tile of the tensor engine */
+        uint64_t load_free, free, start;
+    } tile[PE_TILES];
+    bool tiles_alike; /* the last product took the whole array: tile[0] stands for all */
     struct gate gate;
 };
 struct sched {
@@ -166,28 +169,28 @@ static void start_pe(struct sched *sched, int c, struct vtrn_step *step, const s
     uint64_t latency = (uint64_t)arch->pe_load_ps + time_scale((uint64_t)arch->pe_fill_cycles, sched->state->rates.mega[VTRN_STREAM_TENSOR]);
     uint64_t load = stationary_ps + latency, start = step->ready_ps, end;
     uint32_t before = core->head[VTRN_STREAM_TENSOR].last;
+    uint16_t tiles = plan->tiles;
 
+    if (core->tiles_alike && tiles == ALL_TILES) tiles = 1;
+    else if (core->tiles_alike)
+        for (int t = 1; t < PE_TILES; t++) core->tile[t] = core->tile[0];
+    core->tiles_alike = plan->tiles == ALL_TILES;
     /* The next stationary tile is loaded behind the running product, one ahead and not two (A2); reading it begins earlier. */
-    for (int t = 0; t < PE_TILES; t++) {
-        if (!(plan->tiles >> t & 1)) continue;
-        if (core->load_free[t] > load) load = core->load_free[t];
-        if (core->pe_start[t] > load) load = core->pe_start[t];
-        if (core->pe_free[t] > start) start = core->pe_free[t];
+    for (int t = 0; tiles >> t; t++) {
+        if (!(tiles >> t & 1)) continue;
+        if (core->tile[t].load_free > load) load = core->tile[t].load_free;
+        if (core->tile[t].start > load) load = core->tile[t].start;
+        if (core->tile[t].free > start) start = core->tile[t].free;
     }
     load += plan->load_ps;
-    for (int t = 0; t < PE_TILES; t++)
-        if (plan->tiles >> t & 1) core->load_free[t] = load;
     if (load > start) start = load;
     if (start > step->ready_ps && before != NO_STEP && sched->time->step[before].start_ps + sched->time->step[before].busy_ps > step->ready_ps) {
         step->wait = VTRN_TIME_WAIT_ORDER; /* the array or the load path was at work */
         step->cause = before;
     }
     end = run_gated(sched, c, start, plan->work_ps);
-    for (int t = 0; t < PE_TILES; t++)
-        if (plan->tiles >> t & 1) {
-            core->pe_start[t] = start;
-            core->pe_free[t] = end;
-        }
+    for (int t = 0; tiles >> t; t++)
+        if (tiles >> t & 1) core->tile[t] = (struct pe_tile){ load, end, start };
     step->start_ps = start;
     step->busy_ps = end - start;
     step->end_ps = end + plan->latency_ps;
@@ -464,6 +467,7 @@ enum vtrn_status time_schedule(struct time_state *state)
 
         core->gate.window_ps = time_scale((uint64_t)state->rates.arch->pe_gate_window_cycles, state->rates.mega[VTRN_STREAM_TENSOR]);
         core->gate.at = NOT_YET;
+        core->tiles_alike = true;
         core->dma_total.step = NO_STEP;
     }
     fill_order(sched);

@@ -16,25 +16,16 @@ void time_count(struct time_state *state)
 {
     struct vtrn_time *time = state->time;
     const struct time_rates *rates = &state->rates;
-    uint64_t work[VTRN_CORES_MAX][VTRN_STREAMS] = { { 0 } }, hbm_ps = 0;
+    uint64_t hbm_ps = 0;
 
-    for (uint32_t i = 0; i < time->steps; i++) {
-        const struct vtrn_step *step = &time->step[i];
-        const struct time_plan *plan = &state->plan[i];
-
-        if (plan->flags & PLAN_DMA) continue;
-        /* Disjoint tiles of the tensor engine work at the same time: each takes its share of the array. */
-        if (plan->flags & PLAN_PE) work[step->core][step->stream] += plan->least_ps * (unsigned)__builtin_popcount(plan->tiles) / 16;
-        else work[step->core][step->stream] += plan->least_ps;
-    }
     for (int c = 0; c < time->prog->cores; c++) {
         uint64_t engines = time_scale(time->bytes[c].dma, rates->dma_mega) / TIME_DMA_ENGINES;
 
-        for (int s = 0; s < VTRN_STREAMS; s++) at_least(time, work[c][s], vtrn_stream_name(s));
+        for (int s = 0; s < VTRN_STREAMS; s++) at_least(time, state->least_ps[c][s], vtrn_stream_name(s));
         at_least(time, engines, vtrn_resource_name(VTRN_RESOURCE_DMA_ENGINES));
         at_least(time, time_scale(time->bytes[c].dma, rates->sustained_mega), vtrn_resource_name(VTRN_RESOURCE_DMA_TOTAL));
     }
-    for (uint32_t i = 0; i < time->steps; i++) hbm_ps += time_scale(state->plan[i].hbm_bytes, rates->hbm_mega);
+    for (int c = 0; c < time->prog->cores; c++) hbm_ps += time_scale(time->bytes[c].hbm_read + time->bytes[c].hbm_write, rates->hbm_mega);
     at_least(time, hbm_ps, vtrn_resource_name(VTRN_RESOURCE_HBM));
 }
 
@@ -93,6 +84,7 @@ static void add_steps(struct time_state *state, struct vtrn_time_line *line)
         seen[step->core][step->stream] = true;
         if (step->end_ps > time->span_ps) time->span_ps = step->end_ps;
     }
+    if (time->span_ps < time->count_ps) time->span_ps = time->count_ps; /* level rule shares nothing: counting knows better */
     for (int c = 0; c < time->prog->cores; c++)
         for (int s = 0; s < VTRN_STREAMS; s++) time->stream[c][s].idle_ps += time->span_ps - busy_until[c][s];
 }
@@ -200,7 +192,6 @@ enum vtrn_status time_sum(struct time_state *state)
     if (status >= 0) status = gather_lines(state, line);
     free(line);
     for (int c = 0; c < VTRN_CORES_MAX; c++) time->resource[c][VTRN_RESOURCE_DMA_ENGINES].busy_ps /= TIME_DMA_ENGINES;
-    if (time->span_ps < time->count_ps) time->span_ps = time->count_ps; /* level rule shares nothing: counting knows better */
     time->kernel_ps = (uint64_t)arch->kernel_ps;
     if (state->rates.assumed[VTRN_FACT_kernel_ps]) time->assumed_ps += time->kernel_ps;
     time->total_ps = time->span_ps + time->kernel_ps;

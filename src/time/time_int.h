@@ -33,15 +33,17 @@ enum {
     PLAN_PORT = 4,     /* uses the SBUF port or bus that Vector and GpSimd share */
     PLAN_PEER = 8,     /* meets the other core */
 };
+struct time_cost { /* of it, what only sums need */
+    uint64_t least_ps; /* busy time that no overhead adds to: level count */
+    uint64_t packets;  /* of a DMA */
+};
 struct time_plan {
     uint64_t work_ps;    /* occupies the engine; a DMA: each of its DMA engines */
-    uint64_t least_ps;   /* of it, what no overhead adds to: level count */
     uint64_t hbm_bytes, dma_bytes;
     uint32_t latency_ps; /* from the start to the result in memory; PE: from the last column in; a DMA: to its first packet */
     uint32_t load_ps;    /* PE: LoadStationary; scalar: table load; a DMA: its issue */
     uint32_t assumed_ps; /* of all of them */
     uint32_t dep_start;  /* its dependencies: from here to the next plan's */
-    uint32_t packets;    /* of a DMA */
     uint32_t loc;        /* of the instruction */
     uint32_t peer;       /* PLAN_PEER: the other core's step */
     uint8_t cls;         /* class of completion */
@@ -108,14 +110,15 @@ struct time_state {
     uint32_t capacity;
     struct vtrn_buf dep; /* uint64_t each */
     struct vtrn_error *err;
+    uint64_t least_ps[VTRN_CORES_MAX][VTRN_STREAMS]; /* work of the compute streams: level count */
     uint8_t table[VTRN_CORES_MAX]; /* the scalar engine's function table */
 };
 enum vtrn_status time_plan_core(struct time_state *state, int core);
 void time_plan_free(struct time_state *state);
 
-/* The cost of an instruction: fills work, least, latency, load, assumed, flags, banks, engines. */
-void cost_step(struct time_state *state, int core, const struct vtrn_inst *inst, struct time_plan *plan);
-void cost_dma(struct time_state *state, const struct vtrn_inst *inst, struct time_plan *plan);
+/* The cost of an instruction: fills work, latency, load, assumed, flags, banks, engines, tiles; `cost` is zeroed before. */
+void cost_step(struct time_state *state, int core, const struct vtrn_inst *inst, struct time_plan *plan, struct time_cost *cost);
+void cost_dma(struct time_state *state, const struct vtrn_inst *inst, struct time_plan *plan, struct time_cost *cost);
 void cost_add(const struct time_rates *rates, struct time_plan *plan, enum vtrn_fact_id fact, uint64_t ps);
 /* Elements per partition, and bytes of all; no more than TIME_MUCH, so that sums and products of costs stay within 64 bits. */
 #define TIME_MUCH (INT64_C(1) << 40)

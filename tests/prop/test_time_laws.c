@@ -130,7 +130,7 @@ static void check_sums(const struct vtrn_time *time, uint64_t seed)
             for (int i = 0; i < VTRN_STREAMS; i++) whom += stream->wait_ps[i];
             for (int i = 0; i < VTRN_TIME_WAITS; i++) why += stream->reason_ps[i];
             assert_int_equal(whom, why);
-            if (time->level == VTRN_TIME_EVENT && time->steps && stream->busy_ps + whom + stream->idle_ps != time->span_ps)
+            if (time->steps && stream->busy_ps + whom + stream->idle_ps != time->span_ps)
                 fail_msg("seed %llu: %s: %llu + %llu + %llu of %llu", (unsigned long long)seed, vtrn_stream_name(s),
                          (unsigned long long)stream->busy_ps, (unsigned long long)whom, (unsigned long long)stream->idle_ps,
                          (unsigned long long)time->span_ps);

@@ -65,7 +65,8 @@ def test_a_kernel_that_does_not_fit():
 
     x = np.zeros((128, 8192), np.float32)  # 32 KiB a partition: six fit
     message = vtrn.trace(kernel, x, target="trn2").time().does_not_fit
-    assert "229376 bytes per partition are live at once > 212984" in message and "7 tensors" in message and "helpers.py:17" in message
+    for part in ("229376 bytes per partition are live at once > 212984", "7 tensors", "helpers.py:17"):
+        assert part in message
     assert vtrn.trace(kernel, x, target="trn3").time().does_not_fit == ""
 
 
