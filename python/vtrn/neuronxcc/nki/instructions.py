@@ -23,11 +23,13 @@ from vtrn.neuronxcc.nki.tile import (
     spread,
 )
 from vtrn.nki.isa.constants import engine as _engine
+from vtrn.nki.isa.constants import matmul_perf_mode
 from vtrn.nki.isa.constants import oob_mode as _oob
 from vtrn.nki.isa.constants import reduce_cmd as _reduce_cmd
 from vtrn.nki.language import tiles
 
 _UNKNOWN = _engine.unknown
+_DOUBLE_ROW = ("double_row_gen3", "double_row")
 
 
 def _known(engine):
@@ -51,7 +53,18 @@ def tensor_tensor(data1, data2, op, *, dtype=None, mask=None, engine=_UNKNOWN, *
 
 
 def tensor_scalar(
-    data, op0, operand0, reverse0=False, op1=None, operand1=None, reverse1=False, *, dtype=None, mask=None, engine=_UNKNOWN, **_options
+    data,
+    op0,
+    operand0,
+    reverse0=False,
+    op1=None,
+    operand1=None,
+    reverse1=False,
+    *,
+    dtype=None,
+    mask=None,
+    engine=_UNKNOWN,
+    **_options,
 ):
     """op1(op0(data, operand0), operand1)"""
     data, dtype = _result("tensor_scalar", data, dtype)
@@ -132,7 +145,17 @@ def _reduction(reduce_op, reduce_res, command):
 
 
 def activation(
-    op, data, *, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=_reduce_cmd.idle, dtype=None, mask=None, **_options
+    op,
+    data,
+    *,
+    bias=None,
+    scale=1.0,
+    reduce_op=None,
+    reduce_res=None,
+    reduce_cmd=_reduce_cmd.idle,
+    dtype=None,
+    mask=None,
+    **_options,
 ):
     """op(data * scale + bias), with an optional running sum per partition"""
     data, dtype = _result("activation", data, dtype)
@@ -167,9 +190,7 @@ def dropout(data, prob, *, mask=None, dtype=None, **_options):
     return maths.dropout(data, prob, dtype=dtype, mask=mask)
 
 
-def tensor_scalar_reduce(
-    *, data, op0, operand0, reduce_op, reduce_res, reverse0=False, dtype=None, mask=None, **_options
-):
+def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0=False, dtype=None, mask=None, **_options):
     """op0(data, operand0), and its reduction in reduce_res"""
     data, dtype = _result("tensor_scalar_reduce", data, dtype)
     reduce_res.root.filled = True
@@ -183,7 +204,7 @@ def tensor_scalar_reduce(
 def tensor_scalar_cumulative(*, src, dst, op0, op1, imm0, imm1=None, reduce_cmd=_reduce_cmd.reset_reduce, mask=None, **_options):
     """acc = op1(op0(src[i], imm0), acc); dst[i] = acc"""
     dst.root.filled = True
-    columns = [imm0] if imm1 is None else [imm0, imm1]
+    columns = [imm0, imm1] if imm1 is not None and reduce_cmd == _reduce_cmd.load_reduce else [imm0]  # else it has no effect
 
     def make(d, a, first, second=None):
         isa["tensor_scalar_cumulative"](d, a, op0, op1, first, second, reduce_cmd)
@@ -306,7 +327,16 @@ def range_select(
 
     def make(d, a, low, high, start, total=None):
         isa["range_select"](
-            d, a, comp_op0, comp_op1, low, high, range_start=start, reduce_res=total, on_false_value=plain(on_false_value), **options
+            d,
+            a,
+            comp_op0,
+            comp_op1,
+            low,
+            high,
+            range_start=start,
+            reduce_res=total,
+            on_false_value=plain(on_false_value),
+            **options,
         )
 
     made = compute(data.shape, dtype, [data], make, mask, [bound0, bound1, range_start, *result])
@@ -433,7 +463,11 @@ def local_gather(src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, 
     shape = (source.shape[0], per_list) if num_elem_per_idx == 1 else (source.shape[0], per_list, num_elem_per_idx)
     more = [int(num_elem_per_idx)] + ([int(num_valid_indices)] if num_valid_indices is not None else [])
     return produce(
-        shape, source.data.dtype, [source, wanted], lambda d: isa["local_gather"](d.data, source.data, wanted.data, *more), here=tiles.sbuf
+        shape,
+        source.data.dtype,
+        [source, wanted],
+        lambda d: isa["local_gather"](d.data, source.data, wanted.data, *more),
+        here=tiles.sbuf,
     )
 
 
@@ -468,7 +502,7 @@ def nc_matmul(
     if tile_size:
         options["tile_size"] = list(tile_size)
     if perf_mode:
-        options["perf_mode"] = perf_mode
+        options["perf_mode"] = matmul_perf_mode.double_row if perf_mode in _DOUBLE_ROW else perf_mode
     return maths.product(stationary, moving, mask, moving.data.dtype if is_transpose else "float32", **options)
 
 
@@ -486,7 +520,7 @@ def nc_transpose(data, *, mask=None, dtype=None, engine=_UNKNOWN, **_options):
 def dma_copy(*, dst, src, mask=None, dst_rmw_op=None, oob_mode=_oob.error, **_options):
     """dst = src, or dst = op(dst, src)"""
     dst.root.filled = True
-    shape = tuple(src.shape)
+    shape = tuple(src.shape if src.ndim > 1 else dst.shape)
     if dst_rmw_op is None:
         make = lambda d, s: isa["dma_copy"](d, s, oob_mode=oob_mode)  # noqa: E731
     else:

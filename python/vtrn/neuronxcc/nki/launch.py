@@ -2,11 +2,13 @@
 
 import itertools
 import math
+import sys
 import threading
 
 from vtrn import _vtrn
 from vtrn import launch as _launch
-from vtrn.neuronxcc.nki.tile import Tensor
+from vtrn.neuronxcc.nki.tile import Tensor, copy_into
+from vtrn.nki.language import tiles
 
 _local = threading.local()
 
@@ -15,10 +17,28 @@ class Instance:
     """The program instances of a launch: where this one is in the grid, and the HBM tensors that all of them declare."""
 
     def __init__(self, grid):
-        self.grid, self.ids, self.shared, self.counts = grid, (0,) * len(grid), {}, {}
+        self.grid, self.shared = grid, {}
+        self.start((0,) * len(grid))
 
     def start(self, ids):
         self.ids, self.counts = ids, {}
+        self.loops = []  # [call site, iteration] of the running loops
+        self.totals = {}  # nl.loop_reduce: call site -> tile
+        self.addresses = {}  # (call site, loops) -> (first iterations, addresses, last iterations, addresses used)
+
+    def address(self, site, ask):
+        """The address that ``ask()`` gives in the first iteration of the running loops; later ones have the same.
+
+        AWS's compiler runs the Python of a loop's body once, so published kernels move an address on in a loop.
+        """
+        key = (site, tuple(entry[0] for entry in self.loops))
+        now = tuple(entry[1] for entry in self.loops)
+        first, made, last, used = self.addresses.get(key, (now, [], now, 0))
+        used = used if now == last else 0
+        if now == first:
+            made.append(ask())
+        self.addresses[key] = (first, made, now, used + 1)
+        return made[used] if used < len(made) else ask()
 
     def declare(self, shape, dtype, buffer, name):
         """The n-th HBM tensor of a shape, dtype and name is one tensor in all program instances."""
@@ -28,6 +48,14 @@ class Instance:
         if made is None:
             made = self.shared[key, number] = _vtrn.ndarray(shape, dtype=dtype, buffer=buffer, name=name)
         return made
+
+
+def call_site():
+    """Where the kernel called: a code object and an offset in it."""
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").startswith("vtrn."):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
 
 
 def instance():
@@ -52,12 +80,19 @@ class _Arguments(_launch._Arguments):
 
 def _unwrap(value):
     if isinstance(value, Tensor):
-        return value.checked().data
+        return (value if value.par < 0 else _in_hbm(value)).checked().data
     if isinstance(value, (tuple, list)):
         return type(value)(_unwrap(item) for item in value)
     if isinstance(value, dict):
         return {key: _unwrap(item) for key, item in value.items()}
     return value
+
+
+def _in_hbm(value):
+    """A tensor that the kernel returns is moved to HBM where it is not there."""
+    made = Tensor(_vtrn.ndarray(tuple(value.shape), dtype=value.data.dtype, buffer=tiles.shared_hbm), -1)
+    copy_into(made, value)
+    return made
 
 
 def grid_of(key):
@@ -106,9 +141,9 @@ def launch(function, args, kwargs, grid=(), hint=None):
         session.close()
 
 
-def record(function, args, kwargs, grid=(), hint=None):
+def record(function, args, kwargs, grid=(), hint=None, options=None):
     """Records the kernel as a program, without running it when its Python looks at no value."""
-    session = _launch._session(function, None, {}, hint, lazy=True)
+    session = _launch._session(function, None, options or {}, hint, lazy=True)
     try:
         _, call = _call(session, function, args, kwargs, grid)
         value = session.trace(0, call)

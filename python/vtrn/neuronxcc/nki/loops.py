@@ -1,10 +1,8 @@
 """Loops of the old namespace: Python's, unrolled. The variables are numbers that know where their loop begins."""
 
-import sys
-
 from vtrn import _vtrn
 from vtrn.neuronxcc.nki import maths
-from vtrn.neuronxcc.nki.launch import instance
+from vtrn.neuronxcc.nki.launch import call_site, instance
 from vtrn.neuronxcc.nki.tile import Tensor, assign, on_chip, plain
 
 
@@ -17,20 +15,26 @@ class LoopIndex(int):
         return made
 
 
-def _loop(*args):
-    loop = object()
-    for number, value in enumerate(range(*(int(plain(a)) for a in args))):
-        yield LoopIndex(value, loop, number == 0)
+def _loop(site, args):
+    loop, running = object(), instance().loops
+    entry = [site, 0]
+    running.append(entry)
+    try:
+        for number, value in enumerate(range(*(int(plain(a)) for a in args))):
+            entry[1] = number
+            yield LoopIndex(value, loop, number == 0)
+    finally:
+        running.remove(entry)
 
 
 def affine_range(*args, **_options):
     """Python's range: the loop is unrolled."""
-    return _loop(*args)
+    return _loop(call_site(), args)
 
 
 def sequential_range(*args, **_options):
     """Python's range: the loop is unrolled."""
-    return _loop(*args)
+    return _loop(call_site(), args)
 
 
 def static_range(*args, **_options):
@@ -43,11 +47,7 @@ def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, **_options):
     indices = list(loop_indices) if isinstance(loop_indices, (tuple, list)) else [loop_indices]
     if not all(isinstance(i, LoopIndex) for i in indices):
         raise _vtrn.NkiTypeError("nl.loop_reduce: loop_indices must be variables of affine_range or sequential_range loops")
-    frame = sys._getframe(1)
-    while frame.f_globals.get("__name__", "").startswith("vtrn."):
-        frame = frame.f_back
-    totals = instance().__dict__.setdefault("totals", {})
-    site = (frame.f_code, frame.f_lasti)
+    totals, site = instance().totals, call_site()
     name = maths.named(dtype, x.data.dtype)
     if all(i.is_first for i in indices):
         total = totals[site] = Tensor(on_chip(x.shape, name).data, 0)

@@ -72,7 +72,13 @@ def named(dtype, default):
 
 def is_column(y, x):
     """y is one number for each partition of x: the engines have that as an operand of its own."""
-    return y.data.ndim == 2 and y.data.shape[1] == 1 and y.data.dtype == "float32" and x.data.shape[0] == y.data.shape[0] and x.size > y.size
+    return (
+        y.data.ndim == 2
+        and y.data.shape[1] == 1
+        and y.data.dtype == "float32"
+        and x.data.shape[0] == y.data.shape[0]
+        and x.size > y.size
+    )
 
 
 def binary(name, x, y, dtype=None, mask=None):
@@ -82,7 +88,7 @@ def binary(name, x, y, dtype=None, mask=None):
         fail(what, "two numbers; at least one argument must be a tile", _vtrn.NkiTypeError)
     if isinstance(x, Tensor) and isinstance(y, Tensor):
         x, y = tile(what, x), tile(what, y)
-        dtype = named(dtype, None) or _vtrn.promoted(x.data.dtype, y.data.dtype)
+        dtype = named(dtype, None) or _quotient(name, _vtrn.promoted(x.data.dtype, y.data.dtype))
         shape = broadcast_shape(what, x, y)
         takes_column = new._is_alu(name) and "bitwise" not in name and "shift" not in name
         if takes_column and is_column(y, x) and tuple(x.shape) == shape:
@@ -93,9 +99,14 @@ def binary(name, x, y, dtype=None, mask=None):
     reverse = not isinstance(x, Tensor)
     x, y = (y, x) if reverse else (x, y)
     x = tile(what, x)
-    dtype = named(dtype, None) or _vtrn.promoted(x.data.dtype, scalar_dtype(number(what, y)))
+    dtype = named(dtype, None) or _quotient(name, _vtrn.promoted(x.data.dtype, scalar_dtype(number(what, y))))
     value = plain(y)
     return compute(x.shape, dtype, [x], lambda d, a: isa["tensor_scalar"](d, a, op, value, reverse), mask)
+
+
+def _quotient(name, dtype):
+    """Integers divide to fp32, as NumPy's do to a float: kernels write nl.floor(index / width)."""
+    return "float32" if name == "divide" and "int" in dtype else dtype
 
 
 def compare(name, x, y, dtype=None, mask=None):
@@ -142,9 +153,7 @@ def reciprocal(x, dtype=None, mask=None):
 
 def negative(x, dtype=None, mask=None):
     x = tile("nl.negative", x)
-    return compute(
-        x.shape, named(dtype, x.data.dtype), [x], lambda d, a: isa["tensor_scalar"](d, a, "multiply", -1.0), mask
-    )
+    return compute(x.shape, named(dtype, x.data.dtype), [x], lambda d, a: isa["tensor_scalar"](d, a, "multiply", -1.0), mask)
 
 
 def logical_not(x, dtype=None, mask=None):
@@ -192,7 +201,10 @@ def axes_of(what, x, axis):
     axes = [axis] if isinstance(axis, (int, np.integer)) else list(axis)
     axes = sorted(int(a) + x.ndim if a < 0 else int(a) for a in axes)
     if not axes or axes[0] < 1 or axes[-1] >= x.ndim:
-        fail(what, f"axis {axis} of {tuple(x.shape)}: only free dimensions can be reduced; for partitions use nisa.tensor_partition_reduce")
+        fail(
+            what,
+            f"axis {axis} of {tuple(x.shape)}: only free dimensions can be reduced; for partitions use nisa.tensor_partition_reduce",
+        )
     return axes
 
 
@@ -219,7 +231,9 @@ def _masked_to_identity(x, boxes, op):
 def op_name(op):
     """The name of an operator: nl.*, NumPy's, or a string."""
     name = op if isinstance(op, str) else getattr(op, "__name__", str(op))
-    return {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum", "sum": "add", "prod": "multiply"}.get(name, name)
+    return {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum", "sum": "add", "prod": "multiply"}.get(
+        name, name
+    )
 
 
 def reduce(what, op, x, axis, dtype=None, mask=None, keepdims=False, negate=False):

@@ -194,7 +194,13 @@ def load_transpose2d(src, *, mask=None, dtype=None, **_options):
 
 def atomic_rmw(dst, value, op, *, mask=None, **_options):
     """``dst = op(dst, value)`` in HBM."""
-    emit(lambda to, new: isa["dma_compute"](to, [new, to], op), dst, [in_sbuf(value)], tuple(value.shape), boxes_of(mask, value.shape))
+    emit(
+        lambda to, new: isa["dma_compute"](to, [new, to], op),
+        dst,
+        [in_sbuf(value)],
+        tuple(value.shape),
+        boxes_of(mask, value.shape),
+    )
 
 
 def gather_flattened(data, indices, *, mask=None, dtype=None, **_options):

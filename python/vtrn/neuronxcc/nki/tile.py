@@ -101,14 +101,19 @@ def _same_dims(a, b):
 class Tensor:
     """A tensor or a view of one. ``par`` is its partition dimension, -1 in HBM."""
 
-    __slots__ = ("checks", "data", "filled", "par", "redo", "root", "said", "valid")
+    __slots__ = ("_root", "checks", "data", "filled", "par", "redo", "said", "valid")
 
     def __init__(self, view, par, checks=None, said=None, root=None):
         self.data, self.par, self.checks, self.said = view, par, checks, said
-        self.root = root or self
+        self._root = root
         self.valid = self.redo = None
         if root is None:
             self.filled = False
+
+    @property
+    def root(self):
+        """The tensor that this is a view of; ``filled`` there: written by other than the tensor engine."""
+        return self if self._root is None else self._root
 
     # what kernels ask
 
@@ -157,7 +162,6 @@ class Tensor:
 
     def _like(self, view, par=None):
         made = Tensor(view, self.par if par is None else par, root=self.root)
-        made.valid = None
         return made
 
     def checked(self):
@@ -177,7 +181,8 @@ class Tensor:
         return Tensor(view, par, checks, said, self.root)
 
     def __setitem__(self, key, value):
-        assign(self[key], value, sys.getrefcount(value) <= _TEMPORARY)
+        is_temporary = sys.getrefcount(value) <= _TEMPORARY
+        assign(self[key], value, is_temporary)
 
     def __iter__(self):
         return (self[i] for i in range(self.shape[0]))
@@ -216,7 +221,8 @@ class Tensor:
     # operators: nl.* functions, set by nki.language
 
     def __iadd__(self, other):
-        return accumulate(self, other, sys.getrefcount(other) <= _TEMPORARY_ADDED)
+        is_temporary = sys.getrefcount(other) <= _TEMPORARY_ADDED
+        return accumulate(self, other, is_temporary)
 
 
 def _plain_key(key):
@@ -280,7 +286,8 @@ def in_sbuf(tile):
     if not tiles.is_psum(tile.data.buffer):
         return tile
     made = on_chip(tile.data.shape, tile.data.dtype)
-    isa["tensor_copy"](made.data, tile.data)
+    emit(isa["tensor_copy"], made, [tile], tile.data.shape, tile.valid)
+    made.valid = tile.valid
     return made
 
 
@@ -469,6 +476,8 @@ def accumulate(target, value, is_temporary):
 
 def _add_into(target, value):
     target.root.filled = True
+    if isinstance(value, Tensor) and tiles.is_psum(target.data.buffer):
+        value = in_sbuf(value)
     shape = tuple(target.shape)
     if isinstance(value, Tensor):
         if target.par > 0:

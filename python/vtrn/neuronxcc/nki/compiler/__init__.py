@@ -1,10 +1,13 @@
 """nki.compiler of NKI 0.1: where tensors are placed. Decorators that steer AWS's compiler change nothing."""
 
 import contextlib
+import functools
+import inspect
 import itertools
 import math
 
 from vtrn import _vtrn
+from vtrn.neuronxcc.nki.launch import call_site, instance
 from vtrn.neuronxcc.nki.tile import Tensor
 from vtrn.nki.language import tiles
 from vtrn.nki.language.loops import no_reorder
@@ -62,9 +65,9 @@ class _Place:
     def place(self, shape, dtype, par, name):
         blocks, rows, free = shape[:par], shape[par], shape[par + 1 :] or (1,)
         size = math.prod(free) * _vtrn.dtypes[dtype]
-        made = {}
+        state, site, made = instance(), call_site(), {}
         for index in itertools.product(*map(range, blocks)):
-            address = self.address and self.address(index, rows, size)
+            address = self.address and state.address(site, functools.partial(self.address, index, rows, size))
             options = {} if address is None else {"address": address}
             made[index] = Tensor(_vtrn.ndarray((rows, *free), dtype=dtype, buffer=self.buffer, name=name, **options), 0)
         return _Blocks((*blocks, rows, *free), par, made) if blocks else made[()]
@@ -83,12 +86,22 @@ def _modulo(base, sizes, scale):
     return of
 
 
+def _ask(func, index, rows, size):
+    """An allocation function's answer; its parameters are idx, pdim_size and fdim_size where it has them by name."""
+    named = {"idx": index, "pdim_size": rows, "fdim_size": size}
+    try:
+        inspect.signature(func).bind(**named)
+    except (TypeError, ValueError):
+        return tuple(int(n) for n in func(index, rows, size))
+    return tuple(int(n) for n in func(**named))
+
+
 class _Sbuf:
     """``nki.compiler.sbuf``"""
 
     def alloc(self, func):
         """Tiles at (partition, byte) = func(block index, partitions, bytes)."""
-        return _Place(tiles.sbuf, lambda index, rows, size: tuple(int(n) for n in func(index, rows, size)))
+        return _Place(tiles.sbuf, functools.partial(_ask, func))
 
     def mod_alloc(self, *, base_addr, base_partition=0, num_par_tiles=(), num_free_tiles=()):
         """Tiles one behind the other from ``base_addr`` on, used again after ``num_free_tiles``."""
@@ -112,7 +125,7 @@ class _Psum:
         """Tiles at (bank, partition, byte) = func(block index, partitions, bytes)."""
 
         def address(index, rows, size):
-            bank, partition, byte = (int(n) for n in func(index, rows, size))
+            bank, partition, byte = (*_ask(func, index, rows, size), 0, 0)[:3]
             return partition, bank * _bank_bytes() + byte
 
         return _Place(tiles.psum, address)
