@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import functools
 import inspect
+import sys
 import threading
 
 from vtrn import _vtrn, arrays
@@ -162,6 +163,12 @@ def launch(function, args, kwargs, lnc=None, options=None, hint=None):
         session.close()
 
 
+def is_old(kernel):
+    """A kernel of the namespace neuronxcc.nki."""
+    old = sys.modules.get("vtrn.neuronxcc.nki.kernel")
+    return old is not None and isinstance(kernel, old.Kernel)
+
+
 def _kernel_of(kernel):
     from vtrn.nki.kernel import Kernel
 
@@ -190,11 +197,18 @@ def trace(kernel, *args, target=None, seed=None, **kwargs) -> Program:
 
     The arrays only give shapes and dtypes, and values where the kernel's Python looks at them.
     """
-    kernel = _kernel_of(kernel)
-    session = _session(kernel.function, kernel.lnc, {"target": target, "seed": seed}, kernel.hint, lazy=True)
+    old = is_old(kernel)
+    kernel = kernel if old else _kernel_of(kernel)
+    lnc = None if old else kernel.lnc
+    session = _session(kernel.function, lnc, {"target": target, "seed": seed}, kernel.hint, lazy=True)
     try:
-        _, call = _call(session, kernel.function, args, kwargs)
-        value = _trace_cores(session, kernel.lnc or 1, call)
+        if old:
+            from vtrn.neuronxcc.nki.launch import _call as old_call
+
+            _, call = old_call(session, kernel.function, args, kwargs, kernel.grid)
+        else:
+            _, call = _call(session, kernel.function, args, kwargs)
+        value = _trace_cores(session, lnc or 1, call)
         session.finish()
         return Program(session.program(_outputs(value)))
     finally:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vtrn.launch import run, trace
+from vtrn.launch import is_old, run, trace
 
 # struct vtrn_step of src/time/time.h
 _STEP = np.dtype(
@@ -55,7 +55,7 @@ def profile(kernel, target=None, level=None, static_dma=False):
         if program.replayable and not kwargs:
             result = program.run(*_arrays(args))
         else:
-            result = run(kernel, *args, target=target, **kwargs)
+            result = kernel(*args, **kwargs) if is_old(kernel) else run(kernel, *args, target=target, **kwargs)
         timed = program.time(level=level, static_dma=static_dma)
         timed.result = result
         return timed

@@ -110,3 +110,18 @@ def test_a_pair_waits_for_each_other():
     assert late["idle_ps"] > profile.span_ps // 2
     store = profile.steps[(profile.steps["core"] == 0) & (profile.steps["stream"] == 6)]
     assert (barriers["start_ps"] >= store["end_ps"].max()).all()
+
+
+def test_kernels_of_the_old_namespace():
+    import vtrn.neuronxcc.nki as old
+    import vtrn.neuronxcc.nki.language as ol
+
+    @old.jit
+    def double(x):
+        out = ol.ndarray(x.shape, dtype=x.dtype, buffer=ol.shared_hbm)
+        ol.store(out, ol.load(x) * 2)
+        return out
+
+    x = random_array(3, 128, 256)
+    profile = vtrn.profile(double, target="trn1")(x)
+    assert profile.target == "trn1" and np.array_equal(profile.result, 2 * x) and profile.span_ps > 0
