@@ -473,6 +473,68 @@ static void dynamic_offsets_that_are_known_are_exact(void **state)
     done(t);
 }
 
+/* ---------------------------------------------------------------- pairs of cores */
+static struct vtrn_prog *parse_pair(const char *code)
+{
+    static const char head[] = "vtrn 1\ntarget trn2\ncores 2\nname \"pair\"\n"
+                               "tensor 0 \"x\" hbm f32 [128, 32768] input core=all\n"
+                               "tensor 1 \"a0\" sbuf f32 [128, 32768] core=0\n"
+                               "tensor 2 \"a1\" sbuf f32 [128, 32768] core=1\n"
+                               "tensor 3 \"b0\" sbuf f32 [128, 512] core=0\n"
+                               "tensor 4 \"b1\" sbuf f32 [128, 512] core=1\n";
+    struct vtrn_buf text = { 0 };
+    struct vtrn_error err = { 0 };
+    struct vtrn_prog *prog = NULL;
+
+    assert_int_equal(vtrn_buf_printf(&text, "%s%s", head, code), VTRN_OK);
+    if (vtrn_prog_parse((const char *)text.data, text.size, &prog, &err) < 0) fail_msg("%s", err.text);
+    vtrn_buf_fini(&text);
+    return prog;
+}
+
+#define BIG_LOAD(dst) "dma dma_copy dst=%" dst "[0:128; 0+1x32768] src=%x[0+32768x128+1x32768]\n"
+static void a_pair_shares_a_stack_of_hbm(void **state)
+{
+    struct vtrn_prog *both = parse_pair("core 0\n" BIG_LOAD("a0") "core 1\n" BIG_LOAD("a1")), *one = parse_pair("core 0\n" BIG_LOAD("a0") "core 1\n");
+    struct vtrn_arch narrow = *both->arch;
+    struct vtrn_time *shared, *alone, *rule;
+
+    (void)state;
+    narrow.hbm_bandwidth = narrow.dma_sustained_bandwidth * narrow.hbm_stacks; /* a stack feeds one core's DMA engines */
+    shared = run_at(both, VTRN_TIME_EVENT, &narrow);
+    alone = run_at(one, VTRN_TIME_EVENT, &narrow);
+    rule = run_at(both, VTRN_TIME_RULE, &narrow);
+    assert_true(shared->span_ps > alone->span_ps + alone->span_ps / 2);
+    assert_int_equal(shared->step[1].wait, VTRN_TIME_WAIT_BANDWIDTH);
+    assert_int_equal(rule->step[0].end_ps, rule->step[1].end_ps); /* without contention both are as fast */
+    vtrn_time_destroy(shared);
+    vtrn_time_destroy(alone);
+    vtrn_time_destroy(rule);
+    vtrn_prog_destroy(both);
+    vtrn_prog_destroy(one);
+}
+
+#define RECIPROCAL(t) "vector reciprocal dst=%" t "[0:128; 0+1x512] data=%" t "[0:128; 0+1x512]\n"
+#define SENDRECV(src, dst, peer) "dma sendrecv src=%" src "[0:128; 0+1x512] dst=%" dst "[0:128; 0+1x512] send_to_rank=" peer " recv_from_rank=" peer " pipe_id=0\n"
+static void a_rendezvous_begins_when_both_are_there(void **state)
+{
+    struct vtrn_prog *prog = parse_pair("core 0\n" RECIPROCAL("b0") SENDRECV("b0", "a0", "1") "core 1\n" SENDRECV("b1", "a1", "0"));
+    struct vtrn_prog *never = parse_pair("core 0\n" SENDRECV("b0", "a0", "1") "core 1\n");
+    struct vtrn_time *time = run_at(prog, VTRN_TIME_EVENT, NULL), *none = NULL;
+    struct vtrn_error err = { 0 };
+
+    (void)state;
+    assert_int_equal(time->step[1].start_ps, time->step[2].start_ps);
+    assert_true(time->step[1].start_ps >= time->step[0].end_ps);
+    assert_int_equal(time->step[2].wait, VTRN_TIME_WAIT_PEER);
+    assert_int_equal(time->step[2].cause, 1);
+    assert_int_equal(vtrn_time_run(never, NULL, &none, &err), VTRN_DEADLOCK);
+    assert_non_null(strstr(err.text, "nisa.sendrecv: core 0 waits for core 1"));
+    vtrn_time_destroy(time);
+    vtrn_prog_destroy(prog);
+    vtrn_prog_destroy(never);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +565,8 @@ int main(void)
         cmocka_unit_test(loops_run_as_often_as_registers_say),
         cmocka_unit_test(registers_from_memory_need_a_trace),
         cmocka_unit_test(dynamic_offsets_that_are_known_are_exact),
+        cmocka_unit_test(a_pair_shares_a_stack_of_hbm),
+        cmocka_unit_test(a_rendezvous_begins_when_both_are_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
