@@ -1,6 +1,6 @@
 """Predicted against published times: re-creates measured cases and prints predicted, measured, error.
 
-    python bench/bench_accuracy.py [--json FILE] [--only TEXT] [--quick]
+    python bench/bench_accuracy.py [--json FILE] [--only TEXT] [--quick] [--public FOLDER]
 
 Rows are {id, system, predicted, measured, unit, error}; ids are those of the calibration set (kernels K..., microbenchmarks
 U..., instruction durations of public trn2 profiles P...). The error is predicted / measured - 1. `fitted` says that numbers in
@@ -223,6 +223,36 @@ for id, measured, call, tiles in FORMS:
     case(id, "trn2", "instruction", measured, "ns", fitted=True)(lambda call=call, tiles=tiles: duration_ns(call, *tiles))
 
 
+# ---------------------------------------------------------------- public kernels, by path
+RUNS = (  # totals and counters of public trn2 profiles: total us, tensor and vector active us, HBM bytes read and written
+    ("baseline_bf16_s1024", 102.66984, 36.255778, 37.939522, 9273344, 8650752),
+    ("baseline_bf16_s512", 54.276582, 14.188309, 13.093732, 2588672, 2228224),
+    ("baseline_fp32_s1024", 116.923984, 47.579928, 38.163484, 10027008, 8912896),
+    ("fused_bf16_s512", 36.351609, 15.147477, 11.373937, 491520, 131072),
+    ("fused_fp32_s1024", 73.289052, 46.369921, 33.253071, 1638400, 524288),
+    ("fused_fp32_s512", 38.091607, 17.369143, 11.976024, 851968, 262144),
+)
+
+
+def add_public(folder):
+    """The attention kernels of a checkout of allenkchau/trainium-kernel-fusion (d709ddf) in the folder."""
+    import importlib
+
+    import ml_dtypes
+
+    sys.path.insert(0, os.path.join(folder, "trainium-kernel-fusion"))
+    for name, total, tensor, vector, read, written in RUNS:
+        kind, dtype, size = name.split("_")
+        kernel = getattr(importlib.import_module(f"kernels.{kind}.attention"), f"{kind}_attention")
+        x = zeros(128, int(size[1:]), dtype=ml_dtypes.bfloat16 if dtype == "bf16" else F32)
+        profile = functools.cache(lambda kernel=kernel, x=x: vtrn.trace(kernel, x, x, x, target="trn2").time())
+        case(f"R-{name}", "trn2", "public attention", total, "us")(lambda p=profile: p().total_ps / 1e6)
+        case(f"R-{name} tensor", "trn2", "active time", tensor, "us")(lambda p=profile: stream(p(), "tensor")["active_ps"] / 1e6)
+        case(f"R-{name} vector", "trn2", "active time", vector, "us")(lambda p=profile: stream(p(), "vector")["active_ps"] / 1e6)
+        case(f"R-{name} HBM read", "trn2", "counter", read, "B")(lambda p=profile: memory(p(), "hbm")["read_bytes"])
+        case(f"R-{name} HBM write", "trn2", "counter", written, "B")(lambda p=profile: memory(p(), "hbm")["write_bytes"])
+
+
 # ---------------------------------------------------------------- report
 def rows_of(only, quick):
     for c in CASES:
@@ -273,15 +303,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", metavar="FILE", help="also write the rows there")
     parser.add_argument("--only", metavar="TEXT", help="cases whose id or family has this in it")
+    parser.add_argument("--public", metavar="FOLDER", help="also run public kernels from checkouts in this folder (see RUNS)")
     parser.add_argument("--docs", action="store_true", help="also write the table of docs/accuracy.md")
     parser.add_argument("--quick", action="store_true", help="without cases of more than a few seconds")
     options = parser.parse_args()
+    if options.public:
+        add_public(options.public)
     rows = []
-    print(f"{'id':18}{'system':8}{'family':18}{'predicted':>12}{'measured':>12} {'unit':10}{'error':>8}")
+    print(f"{'id':32}{'system':8}{'family':18}{'predicted':>12}{'measured':>12} {'unit':10}{'error':>8}")
     for row in rows_of(options.only, options.quick):
         rows.append(row)
         mark = "  fitted" if row["fitted"] else ""
-        print(f"{row['id']:18}{row['system']:8}{row['family']:18}{row['predicted']:12.4g}{row['measured']:12.4g} "
+        print(f"{row['id']:32}{row['system']:8}{row['family']:18}{row['predicted']:12.4g}{row['measured']:12.4g} "
               f"{row['unit']:10}{100 * row['error']:7.1f}%{mark}", flush=True)  # fmt: skip
     print(summary(rows))
     if options.docs:
