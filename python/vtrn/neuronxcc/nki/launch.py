@@ -141,9 +141,9 @@ def launch(function, args, kwargs, grid=(), hint=None):
         session.close()
 
 
-def record(function, args, kwargs, grid=(), hint=None, options=None):
+def record(function, args, kwargs, grid=(), hint=None):
     """Records the kernel as a program, without running it when its Python looks at no value."""
-    session = _launch._session(function, None, options or {}, hint, lazy=True)
+    session = _launch._session(function, None, {}, hint, lazy=True)
     try:
         _, call = _call(session, function, args, kwargs, grid)
         value = session.trace(0, call)
