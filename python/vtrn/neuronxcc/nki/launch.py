@@ -23,7 +23,7 @@ class Instance:
     def start(self, ids):
         self.ids, self.counts = ids, {}
         self.loops = []  # [call site, iteration] of the running loops
-        self.totals = {}  # nl.loop_reduce: call site -> tile
+        self.totals = {}  # nl.loop_reduce: call site and other loops -> (loops, tile)
         self.addresses = {}  # (call site, loops) -> (first iterations, addresses, last iterations, addresses used)
 
     def address(self, site, ask):

@@ -3,28 +3,28 @@
 from vtrn import _vtrn
 from vtrn.neuronxcc.nki import maths
 from vtrn.neuronxcc.nki.launch import call_site, instance
-from vtrn.neuronxcc.nki.tile import Tensor, assign, on_chip, plain
+from vtrn.neuronxcc.nki.tile import boxes_of, copy_into, emit_compute, fill, in_sbuf, isa, on_chip, plain
 
 
 class LoopIndex(int):
     """A loop variable: a number, which nl.loop_reduce asks for its loop."""
 
-    def __new__(cls, value, loop, is_first):
+    def __new__(cls, value, loop):
         made = super().__new__(cls, value)
-        made.loop, made.is_first = loop, is_first
+        made.loop = loop
         return made
 
 
 def _loop(site, args):
-    loop, running = object(), instance().loops
+    running = instance().loops
     entry = [site, 0]
     running.append(entry)
     try:
         for number, value in enumerate(range(*(int(plain(a)) for a in args))):
             entry[1] = number
-            yield LoopIndex(value, loop, number == 0)
+            yield LoopIndex(value, entry)
     finally:
-        running.remove(entry)
+        running[:] = [other for other in running if other is not entry]
 
 
 def affine_range(*args, **_options):
@@ -39,20 +39,26 @@ def sequential_range(*args, **_options):
 
 def static_range(*args, **_options):
     """Python's range: the loop is unrolled."""
-    return range(*(int(plain(a)) for a in args))
+    return _loop(call_site(), args)
 
 
 def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, **_options):
     """Reduces a tile over the iterations of its loops; after the last one the result is complete."""
     indices = list(loop_indices) if isinstance(loop_indices, (tuple, list)) else [loop_indices]
     if not all(isinstance(i, LoopIndex) for i in indices):
-        raise _vtrn.NkiTypeError("nl.loop_reduce: loop_indices must be variables of affine_range or sequential_range loops")
-    totals, site = instance().totals, call_site()
-    name = maths.named(dtype, x.data.dtype)
-    if all(i.is_first for i in indices):
-        total = totals[site] = Tensor(on_chip(x.shape, name).data, 0)
-        assign(total, maths.copy(x, name, mask) if mask is not None else x)
+        raise _vtrn.NkiTypeError("nl.loop_reduce: loop_indices must be variables of nl.affine_range or nl.sequential_range loops")
+    others = [entry for entry in instance().loops if not any(entry is i.loop for i in indices)]
+    key = (call_site(), tuple(map(tuple, others)))
+    op, name = maths.op_name(op), maths.named(dtype, x.data.dtype)
+    boxes = x.valid if mask is None else boxes_of(mask, x.shape)
+    loops, total = instance().totals.get(key, ((), None))
+    if len(loops) != len(indices) or any(loop is not i.loop for loop, i in zip(loops, indices, strict=True)):
+        total = on_chip(x.shape, name)
+        instance().totals[key] = [i.loop for i in indices], total
+        if boxes is not None:
+            fill(total, maths.identity("nl.loop_reduce", op))
+        copy_into(total, x, boxes)
         return total
-    total = totals[site]
-    assign(total, maths.binary(maths.op_name(op), total, x, name, mask))
+    x = in_sbuf(x)
+    emit_compute(lambda d, a, b: isa["tensor_tensor"](d, a, b, op), total, [total, x], x.shape, boxes)
     return total

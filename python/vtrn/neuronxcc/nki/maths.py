@@ -218,12 +218,17 @@ def reduced_shape(x, axes, keepdims):
 _IDENTITY = {"add": 0.0, "maximum": -3.4028234663852886e38, "minimum": 3.4028234663852886e38, "multiply": 1.0}
 
 
+def identity(what, op):
+    """The number that changes nothing in a reduction."""
+    if op not in _IDENTITY:
+        fail(what, f"{op} with a mask that is not a rectangle")
+    return _IDENTITY[op]
+
+
 def _masked_to_identity(x, boxes, op):
     """A copy of x that has the operator's identity where the mask does not hold."""
-    if op not in _IDENTITY:
-        fail(op, "a reduction with a mask that is not a rectangle")
     whole = on_chip(x.shape, "float32")
-    isa["memset"](whole.data, _IDENTITY[op])
+    isa["memset"](whole.data, identity("nl." + op, op))
     emit_compute(lambda d, a: isa["tensor_copy"](d, a), whole, [x], x.shape, boxes)
     return whole
 
@@ -350,7 +355,9 @@ def product(stationary, moving, mask=None, dtype="float32", **options):
     shape = (rows, *columns)
     k_boxes, boxes = _product_boxes(mask, stationary, moving, shape)
     if boxes == [] or k_boxes == []:
-        return on_chip(shape, dtype, tiles.psum)
+        made = on_chip(shape, dtype, tiles.psum)
+        made.valid = []
+        return made
 
     def one(dst, box, accumulate):
         left, right = stationary.data, moving.data

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from vtrn import _vtrn
+from vtrn.neuronxcc.nki.blocks import Blocks, is_too_large
 from vtrn.neuronxcc.nki.launch import instance
 from vtrn.neuronxcc.nki.tile import (
     Redo,
@@ -70,6 +71,8 @@ def ndarray(shape, dtype, *, buffer=None, name="", **_options):
     if len(shape) == 1:
         shape = (*shape, 1)
     rows, blocks, free = shape[par], shape[:par], shape[par + 1 :]
+    if blocks and is_too_large((*blocks, *free), dtype, buffer):
+        return Blocks(shape, par, dtype, buffer, name)
     if par and not free:
         free, shape = (1,), (*shape, 1)
     if tiles.is_psum(buffer) and blocks:
@@ -82,7 +85,10 @@ def ndarray(shape, dtype, *, buffer=None, name="", **_options):
 def full(shape, fill_value, dtype, *, buffer=None, name="", **options):
     """A tensor with the same value everywhere."""
     tensor = ndarray(shape, dtype, buffer=buffer, name=name, **options)
-    fill(tensor, fill_value)
+    if isinstance(tensor, Blocks):
+        tensor.start_with(fill_value)
+    else:
+        fill(tensor, fill_value)
     return tensor
 
 
