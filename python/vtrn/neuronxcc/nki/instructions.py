@@ -17,6 +17,7 @@ from vtrn.neuronxcc.nki.tile import (
     fail,
     in_sbuf,
     isa,
+    on_chip,
     part,
     plain,
     produce,
@@ -508,9 +509,17 @@ def nc_matmul(
 
 def nc_transpose(data, *, mask=None, dtype=None, engine=_UNKNOWN, **_options):
     """The transpose of a tile"""
-    made = maths.turned(tile("nisa.nc_transpose", data), None, None if _known(engine) is _UNKNOWN else engine)
+    data = tile("nisa.nc_transpose", data)
+    boxes = boxes_of(mask, data.shape)
+    if boxes == []:
+        made = on_chip(data.shape[::-1], data.data.dtype, tiles.psum)
+    else:
+        made = maths.turned(data, None, None if _known(engine) is _UNKNOWN else engine)
     if dtype is not None:
         made = tensor_copy(made, dtype=dtype)
+    made.valid = None if boxes is None else [(starts[::-1], counts[::-1]) for starts, counts in boxes]
+    if boxes is not None:
+        made.redo = None  # where the mask does not hold, a destination keeps its values
     return made
 
 

@@ -23,7 +23,7 @@ class Instance:
     def start(self, ids):
         self.ids, self.counts = ids, {}
         self.loops = []  # [call site, iteration] of the running loops
-        self.totals = {}  # nl.loop_reduce: call site and other loops -> (loops, tile)
+        self.totals = {}  # nl.loop_reduce: call site and other loops -> (outermost loop, tile)
         self.addresses = {}  # (call site, loops) -> (first iterations, addresses, last iterations, addresses used)
 
     def address(self, site, ask):
@@ -96,11 +96,11 @@ def _in_hbm(value):
 
 
 def grid_of(key):
-    """The sizes of ``kernel[key]``."""
+    """The sizes of ``kernel[key]``. A size of 0 is one program instance, as published launches have it."""
     sizes = tuple(int(size) for size in (key if isinstance(key, tuple) else (key,)))
-    if any(size < 1 for size in sizes):
-        raise _vtrn.NkiValueError(f"launch grid {sizes}: sizes must be at least 1")
-    return sizes
+    if any(size < 0 for size in sizes):
+        raise _vtrn.NkiValueError(f"launch grid {sizes}: sizes must be positive")
+    return tuple(max(size, 1) for size in sizes)
 
 
 def _call(session, function, args, kwargs, grid):

@@ -51,10 +51,12 @@ def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, **_options):
     key = (call_site(), tuple(map(tuple, others)))
     op, name = maths.op_name(op), maths.named(dtype, x.data.dtype)
     boxes = x.valid if mask is None else boxes_of(mask, x.shape)
-    loops, total = instance().totals.get(key, ((), None))
-    if len(loops) != len(indices) or any(loop is not i.loop for loop, i in zip(loops, indices, strict=True)):
+    # Inner loops start anew in each iteration of the outermost; only when that one starts anew, a new sum begins.
+    outermost = next(entry for entry in instance().loops if any(entry is i.loop for i in indices))
+    loop, total = instance().totals.get(key, (None, None))
+    if loop is not outermost:
         total = on_chip(x.shape, name)
-        instance().totals[key] = [i.loop for i in indices], total
+        instance().totals[key] = outermost, total
         if boxes is not None:
             fill(total, maths.identity("nl.loop_reduce", op))
         copy_into(total, x, boxes)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from vtrn import _vtrn
-from vtrn.neuronxcc.nki.blocks import Blocks, is_too_large
+from vtrn.neuronxcc.nki.blocks import Blocks
 from vtrn.neuronxcc.nki.launch import instance
 from vtrn.neuronxcc.nki.tile import (
     Redo,
@@ -57,6 +57,15 @@ def _in_banks(rows, blocks, free, dtype):
     return data.reshape_dim(1, blocks) if len(blocks) != 1 else data
 
 
+def _is_too_large(count, free, dtype, buffer):
+    """The blocks together are more than the memory: AWS's compiler keeps those that are in use."""
+    block = math.prod(free) * _vtrn.dtypes[dtype]
+    if not tiles.is_psum(buffer):
+        return count * block > tiles.tile_size.sbuf_fmax_bytes
+    bank = tiles.tile_size.psum_bank_fmax_bytes
+    return count * max(block, bank if bank % block else block) > bank * tiles.tile_size.psum_num_banks
+
+
 def ndarray(shape, dtype, *, buffer=None, name="", **_options):
     """An uninitialised tensor; ``nl.par_dim`` marks the partition dimension, dimensions before it are blocks."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -71,10 +80,11 @@ def ndarray(shape, dtype, *, buffer=None, name="", **_options):
     if len(shape) == 1:
         shape = (*shape, 1)
     rows, blocks, free = shape[par], shape[:par], shape[par + 1 :]
-    if blocks and is_too_large((*blocks, *free), dtype, buffer):
-        return Blocks(shape, par, dtype, buffer, name)
     if par and not free:
         free, shape = (1,), (*shape, 1)
+    if blocks and _is_too_large(math.prod(blocks), free, dtype, buffer):
+        tile_shape = (rows, *free)
+        return Blocks(blocks, tile_shape, lambda _index: Tensor(_vtrn.ndarray(tile_shape, dtype=dtype, buffer=buffer), 0))
     if tiles.is_psum(buffer) and blocks:
         data = _in_banks(rows, blocks, free, dtype)
     else:
@@ -85,10 +95,7 @@ def ndarray(shape, dtype, *, buffer=None, name="", **_options):
 def full(shape, fill_value, dtype, *, buffer=None, name="", **options):
     """A tensor with the same value everywhere."""
     tensor = ndarray(shape, dtype, buffer=buffer, name=name, **options)
-    if isinstance(tensor, Blocks):
-        tensor.start_with(fill_value)
-    else:
-        fill(tensor, fill_value)
+    fill(tensor, fill_value)
     return tensor
 
 

@@ -319,10 +319,58 @@ def _rows(tile, shape, box):
 def emit(function, dst, inputs, shape, boxes, columns=()):
     """``function(dst, *inputs, *columns)`` for each box; columns are numbers or (P, 1) tiles."""
     shape = tuple(shape)
+    if dst.said is not None or any(t.said is not None for t in inputs):
+        _emit_uneven(function, dst, inputs, shape, boxes, columns)
+        return
+    if len(shape) > MAX_FREE + 1:
+        boxes = _narrowed(shape, boxes, (dst, *inputs))
     for box in (None,) if boxes is None else boxes:
         for tile in (dst, *inputs):
             check(tile, box)
         function(part(dst, shape, box), *(part(t, shape, box) for t in inputs), *(_rows(c, shape, box) for c in columns))
+
+
+MAX_FREE = 4  # free dimensions of an access pattern of an engine
+
+
+def _merged_dims(view):
+    """Free dimensions that an access pattern needs for the view."""
+    dims = [(n, step) for n, step in zip(view.shape[1:], view.strides[1:], strict=True) if n != 1]
+    return len(dims) - sum(step == inner * n for (_, step), (n, inner) in zip(dims, dims[1:], strict=False))
+
+
+def _narrowed(shape, boxes, tiles_):
+    """Boxes that are smaller in the shortest dimensions, until every operand has an access pattern."""
+    boxes = [((0,) * len(shape), shape)] if boxes is None else boxes
+    while boxes and any(_merged_dims(part(t, shape, box)) > MAX_FREE for t in tiles_ for box in boxes[:1]):
+        dim = min((d for d in range(1, len(shape)) if boxes[0][1][d] > 1), key=lambda d: boxes[0][1][d])
+        boxes = [
+            ((*starts[:dim], starts[dim] + i, *starts[dim + 1 :]), (*counts[:dim], 1, *counts[dim + 1 :]))
+            for starts, counts in boxes
+            for i in range(counts[dim])
+        ]
+    return boxes
+
+
+def _emit_uneven(function, dst, inputs, shape, boxes, columns):
+    """Tiles of uneven steps (// and % in indices) have more dimensions than they say: copies with even steps stand for them."""
+    for tile in (dst, *inputs):
+        check(tile)
+    even = [t if t.said is None else _evened(t) for t in inputs]
+    if dst.said is None:
+        emit(function, dst, even, shape, boxes, columns)
+        return
+    result = _evened(dst) if boxes is not None else on_chip(dst.said, dst.data.dtype)
+    emit(function, result, even, shape, boxes, columns)
+    split = tuple(dst.data.shape)
+    emit(isa["dma_copy"], Tensor(dst.data, dst.par), [Tensor(result.data.reshape(split), 0)], split, None)
+
+
+def _evened(tile):
+    made = on_chip(tile.said, tile.data.dtype)
+    split = tuple(tile.data.shape)
+    emit(isa["dma_copy"], Tensor(made.data.reshape(split), 0), [Tensor(tile.data, tile.par)], split, None)
+    return made
 
 
 def _through_copy(function, dst, inputs, shape, boxes, columns):

@@ -3,10 +3,10 @@
 import contextlib
 import functools
 import inspect
-import itertools
 import math
 
 from vtrn import _vtrn
+from vtrn.neuronxcc.nki.blocks import Blocks
 from vtrn.neuronxcc.nki.launch import call_site, instance
 from vtrn.neuronxcc.nki.tile import Tensor
 from vtrn.nki.language import tiles
@@ -32,30 +32,6 @@ def allocation_scope():
     return contextlib.nullcontext()
 
 
-class _Blocks(Tensor):
-    """Tiles at addresses of their own, one for each index of the block dimensions."""
-
-    __slots__ = ("tiles",)
-
-    def __init__(self, shape, par, made):
-        first = next(iter(made.values()))
-        super().__init__(first.data, par)
-        self.said, self.tiles = shape, made
-
-    def __getitem__(self, key):
-        key = key if isinstance(key, tuple) else (key,)
-        index, rest = key[: self.par], key[self.par :]
-        if Ellipsis in index or len(index) < self.par or not all(hasattr(i, "__index__") for i in index):
-            raise _vtrn.NkiIndexError(
-                f"index: a tensor of {self.said} with addresses: its {self.par} block dimensions take numbers, not {index}"
-            )
-        index = tuple(int(i) for i in index)
-        if index not in self.tiles:
-            raise _vtrn.NkiIndexError(f"index: block {index} of a tensor of {self.said}")
-        tile = self.tiles[index]
-        return tile[rest] if rest else tile
-
-
 class _Place:
     """A buffer= that says where each tile is."""
 
@@ -65,12 +41,14 @@ class _Place:
     def place(self, shape, dtype, par, name):
         blocks, rows, free = shape[:par], shape[par], shape[par + 1 :] or (1,)
         size = math.prod(free) * _vtrn.dtypes[dtype]
-        state, site, made = instance(), call_site(), {}
-        for index in itertools.product(*map(range, blocks)):
+        state, site = instance(), call_site()
+
+        def make(index):
             address = self.address and state.address(site, functools.partial(self.address, index, rows, size))
             options = {} if address is None else {"address": address}
-            made[index] = Tensor(_vtrn.ndarray((rows, *free), dtype=dtype, buffer=self.buffer, name=name, **options), 0)
-        return _Blocks((*blocks, rows, *free), par, made) if blocks else made[()]
+            return Tensor(_vtrn.ndarray((rows, *free), dtype=dtype, buffer=self.buffer, name=name, **options), 0)
+
+        return Blocks(blocks, (rows, *free), make).make_all() if blocks else make(())
 
 
 def _modulo(base, sizes, scale):
