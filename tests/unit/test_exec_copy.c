@@ -111,21 +111,6 @@ static void model_convert(uint8_t dst_dtype, void *dst, uint8_t src_dtype, const
 {
     if (dst_dtype == src_dtype) {
         memcpy(dst, src, vtrn_dtypes[src_dtype].size_bytes);
-    } else if (exec_is_integer(dst_dtype) && exec_is_integer(src_dtype)) {
-        int64_t value = exec_int_load(src_dtype, src), low, high;
-        switch (dst_dtype) {
-        case VTRN_DT_I8: low = -128, high = 127; break;
-        case VTRN_DT_I16: low = -32768, high = 32767; break;
-        case VTRN_DT_I32: low = INT32_MIN, high = INT32_MAX; break;
-        case VTRN_DT_U8: low = 0, high = 255; break;
-        case VTRN_DT_U16: low = 0, high = 65535; break;
-        case VTRN_DT_U32: low = 0, high = UINT32_MAX; break;
-        default:
-            low = 0, high = 1;
-            value = value != 0;
-            break;
-        }
-        exec_int_store(dst_dtype, dst, value < low ? low : value > high ? high : value);
     } else {
         vtrn_from_f32(dst_dtype, vtrn_to_f32(src_dtype, src), dst);
     }
