@@ -68,7 +68,8 @@ def _solution(
         _add(repository, "transpose", VECTOR, "transpose", _transposes(transposes), "NumPy", len(transposes))
     if "vector_add_tiled" not in additions:
         _add(
-            repository, "rows_of_256", VECTOR, "vector addition by 256 rows, as the exercise leaves it", _additions(["vector_add_tiled"]),
+            repository, "rows_of_256", VECTOR, "vector addition by 256 rows, as the exercise leaves it",
+            _additions(["vector_add_tiled"]),
             "NumPy", refused=_PARTITIONS,
         )  # fmt: skip
     if pools:
@@ -92,5 +93,6 @@ _add(
 )  # fmt: skip
 _add(
     "ewang675/asst4-trainium", "reshape_of_partitions", CONV, "unfinished convolution: a reshape moves data across partitions",
-    _convolution((1,), (SMALL,)), "torch.conv2d", refused="reshape: an on-chip view keeps a partition and a free dimension", needs=("torch",),
+    _convolution((1,), (SMALL,)), "torch.conv2d",
+    refused="reshape: an on-chip view keeps a partition and a free dimension", needs=("torch",),
 )  # fmt: skip

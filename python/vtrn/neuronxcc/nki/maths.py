@@ -203,7 +203,8 @@ def axes_of(what, x, axis):
     if not axes or axes[0] < 1 or axes[-1] >= x.ndim:
         fail(
             what,
-            f"axis {axis} of {tuple(x.shape)}: only free dimensions can be reduced; for partitions use nisa.tensor_partition_reduce",
+            f"axis {axis} of {tuple(x.shape)}: only free dimensions can be reduced;"
+            " for partitions use nisa.tensor_partition_reduce",
         )
     return axes
 

@@ -381,7 +381,7 @@ def _through_copy(function, dst, inputs, shape, boxes, columns):
     high = [max(b[0][d] + b[1][d] for b in boxes) for d in range(len(shape))]
     start = low[0] // 32 * 32
     low[0] = start if _is_legal(start, high[0] - start) else 0
-    emit(function, whole, inputs, shape, [(tuple(low), tuple(h - l for h, l in zip(high, low, strict=True)))], columns)
+    emit(function, whole, inputs, shape, [(tuple(low), tuple(end - begin for begin, end in zip(low, high, strict=True)))], columns)
     target = dst if not tiles.is_psum(dst.data.buffer) else None
     if target is None:
         fail("mask", "the partitions of a masked write to PSUM must start at a multiple of 32")

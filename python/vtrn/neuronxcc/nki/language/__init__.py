@@ -1,5 +1,5 @@
 """nki.language of NKI 0.1: tensors, index expressions, loops, and functions that return tiles."""
-# ruff: noqa: A001 - the names are NKI's
+# ruff: noqa: A001, F401 - the names are NKI's, imported to be found here
 
 import ml_dtypes as _ml_dtypes
 import numpy as _np
