@@ -15,6 +15,7 @@ struct indexing {
     int par; /* partition dimension of t, -1: HBM */
     struct item item[EXT_RANK];
     int64_t count[EXT_RANK];                        /* of the broadcast expressions */
+    int slice_dim[EXT_RANK];                        /* dimension of the result that a slice is */
     int advanced, expressions;                      /* dimensions with and without those of slices */
     bool has_expression, has_vector;
     struct nki_tensor *v;
@@ -184,29 +185,38 @@ static int count_slices(const struct indexing *x)
 }
 
 /* Slices beside expressions: where the last dimensions of the expressions are 1 they stand for the slices (t[i_p, 0:n] with
- * i_p of (128, 1)), else the slices' dimensions come behind. Without expressions each slice is a dimension in its order. */
-static int place_slices(struct indexing *x, int *first_out)
+ * i_p of (128, 1)), likewise other dimensions of 1 when there are as many as slices (t[0:n, i_f] with i_f of (1, 512)); else
+ * the slices' dimensions come behind. Without expressions each slice is a dimension in its order. */
+static int place_slices(struct indexing *x)
 {
-    int slices = count_slices(x), ones = 0;
+    int slices = count_slices(x), last = 0, ones = 0, next = x->has_expression ? x->advanced : 0;
+    bool in_ones;
 
-    while (x->has_expression && ones < slices && ones < x->advanced - 1 && x->count[x->advanced - 1 - ones] == 1) ones++;
-    *first_out = x->has_expression ? x->advanced - ones : 0;
-    if (ones < slices && x->has_expression) *first_out = x->advanced;
-    if (*first_out + slices > EXT_RANK) return index_fail(x->t, "more than %d dimensions", EXT_RANK);
-    for (int d = 0; d < x->t->ndim; d++)
-        if (x->item[d].is_slice) x->count[(*first_out)++] = x->item[d].index->count[0];
-    *first_out -= slices;
-    x->advanced = *first_out + slices;
+    for (int d = 0; x->has_expression && d < x->advanced; d++) ones += x->count[d] == 1;
+    while (last < slices && last < x->advanced - 1 && x->count[x->advanced - 1 - last] == 1) last++;
+    if (x->has_expression && last == slices) next -= slices;
+    in_ones = x->has_expression && last < slices && ones == slices && x->advanced > slices;
+    if (in_ones) next = 0;
+    if (!in_ones && next + slices > EXT_RANK) return index_fail(x->t, "more than %d dimensions", EXT_RANK);
+    for (int d = 0; d < x->t->ndim; d++) {
+        if (!x->item[d].is_slice) continue;
+        while (in_ones && x->count[next] != 1) next++;
+        x->slice_dim[d] = next;
+        x->count[next++] = x->item[d].index->count[0];
+    }
+    if (!in_ones) x->advanced = next;
     return 0;
 }
 
 /* The dimension of the result that dimension k of an item's expression is. */
-static int result_dim(const struct item *item, int k, int expressions, int slice)
+static int result_dim(const struct indexing *x, int d, int k)
 {
-    return item->is_slice ? slice : k + expressions - item->index->ndim;
+    const struct item *item = &x->item[d];
+
+    return item->is_slice ? x->slice_dim[d] : k + x->expressions - item->index->ndim;
 }
 
-static int add_terms(struct indexing *x, int d, int slice)
+static int add_terms(struct indexing *x, int d)
 {
     const struct item *item = &x->item[d];
     struct nki_tensor *v = x->v;
@@ -214,7 +224,7 @@ static int add_terms(struct indexing *x, int d, int slice)
 
     v->offset += item->index->base * step;
     for (int k = 0; k < item->index->ndim; k++) {
-        int to = result_dim(item, k, x->expressions, slice);
+        int to = result_dim(x, d, k);
         int64_t n = item->index->count[k];
 
         if (n == 1) continue;
@@ -295,25 +305,22 @@ static int split_tables(struct indexing *x)
 /* ---------------------------------------------------------------- the view */
 static int fill_view(struct indexing *x)
 {
-    int first, slice;
     struct nki_tensor *v = x->v;
 
     if (shape_advanced(x) < 0) return -1;
     if (!x->has_expression) x->advanced = 0;
     x->expressions = x->advanced;
-    if (place_slices(x, &first) < 0) return -1;
+    if (place_slices(x) < 0) return -1;
     v->ndim = (uint8_t)x->advanced;
     for (int d = 0; d < v->ndim; d++) {
         v->shape[d] = x->count[d];
         v->stride[d] = 0;
     }
-    slice = first;
     for (int d = 0; d < x->t->ndim; d++) {
         const struct item *item = &x->item[d];
 
-        if (item->tile ? add_tile(x, d) < 0 : add_terms(x, d, slice) < 0) return -1;
-        slice += item->is_slice;
-        if (item->is_slice && d == x->par && x->v_par < 0) x->v_par = slice - 1; /* a partition dimension of size 1 */
+        if (item->tile ? add_tile(x, d) < 0 : add_terms(x, d) < 0) return -1;
+        if (item->is_slice && d == x->par && x->v_par < 0) x->v_par = x->slice_dim[d]; /* a partition dimension of size 1 */
     }
     return 0;
 }
@@ -353,10 +360,9 @@ static int complete_dims(struct indexing *x)
 }
 
 /* [(dimension, size, expression in the view's dimensions)] of the indices that may leave the tensor; None: none can. */
-static PyObject *unproven(const struct indexing *x, int first)
+static PyObject *unproven(const struct indexing *x)
 {
     PyObject *list = NULL;
-    int slice = first;
 
     for (int d = 0; d < x->t->ndim; d++) {
         const struct item *item = &x->item[d];
@@ -373,7 +379,6 @@ static PyObject *unproven(const struct indexing *x, int first)
             low += least;
             high += most;
         }
-        slice += item->is_slice;
         if (low >= 0 && high < x->t->shape[d]) continue;
         if (!list && !(list = PyList_New(0))) return NULL;
         if (!x->shift && !item->is_slice && item->index->ndim == x->expressions) {
@@ -381,7 +386,7 @@ static PyObject *unproven(const struct indexing *x, int first)
         } else { /* put where the view has it */
             placed = ext_affine_new(x->v->ndim);
             for (int k = 0; placed && k < item->index->ndim; k++) {
-                int to = result_dim(item, k, x->expressions, slice - 1) + x->shift;
+                int to = result_dim(x, d, k) + x->shift;
 
                 placed->count[to] = item->index->count[k];
                 placed->stride[to] = item->index->stride[k];
@@ -407,7 +412,7 @@ static PyObject *tile_view(PyObject *module, PyObject *args)
     struct indexing x = { .v_par = -1 };
     PyObject *tensor, *key, *checks = NULL, *shape = NULL, *result = NULL;
     int64_t said[EXT_RANK];
-    int said_ndim, slices, first;
+    int said_ndim;
 
     (void)module;
     if (!PyArg_ParseTuple(args, "O!iO:tile_view", &nki_tensor_type, &tensor, &x.par, &key)) return NULL;
@@ -416,9 +421,7 @@ static PyObject *tile_view(PyObject *module, PyObject *args)
     if (!x.v) return NULL;
     for (int d = 0; d < EXT_RANK; d++) x.count[d] = 1;
     if (read_key(&x, key) < 0 || fill_view(&x) < 0) goto done;
-    slices = count_slices(&x);
-    first = x.v->ndim - slices;
-    if (complete_dims(&x) < 0 || !(checks = unproven(&x, first))) goto done;
+    if (complete_dims(&x) < 0 || !(checks = unproven(&x))) goto done;
     said_ndim = x.v->ndim;
     memcpy(said, x.v->shape, sizeof said);
     if (split_tables(&x) < 0) goto done;

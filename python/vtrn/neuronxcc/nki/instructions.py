@@ -106,13 +106,13 @@ tensor_copy_dynamic_src = tensor_copy
 
 def tensor_copy_dynamic_dst(*, dst, src, mask=None, dtype=None, engine=_UNKNOWN, **_options):
     """dst = src, where dst has a dynamic index"""
-    dst.root.filled = True
+    dst.note_write()
     emit_compute(lambda d, a: isa["tensor_copy"](d, a, engine=_known(engine)), dst, [src], src.shape, boxes_of(mask, src.shape))
 
 
 def tensor_copy_predicated(*, src, dst, predicate, reverse_pred=False, mask=None, dtype=None, **_options):
     """dst = src where the predicate is not 0 (or is 0, reversed)"""
-    dst.root.filled = True
+    dst.note_write()
     sources = [predicate, *([src] if isinstance(src, Tensor) else [])]
 
     def make(d, chosen, value=None):
@@ -141,7 +141,7 @@ def _reduction(reduce_op, reduce_res, command):
     if command is not None:
         options["reduce_cmd"] = command
     if isinstance(reduce_res, Tensor):
-        reduce_res.root.filled = True
+        reduce_res.note_write()
     return options, [] if reduce_res is None else [reduce_res]
 
 
@@ -178,7 +178,7 @@ def _scalar(value, missing=None):
 def activation_reduce(op, data, *, reduce_op, reduce_res, bias=None, scale=1.0, dtype=None, mask=None, **_options):
     """op(data * scale + bias), and its reduction over the free dimensions in reduce_res"""
     data, dtype = _result("activation_reduce", data, dtype)
-    reduce_res.root.filled = True
+    reduce_res.note_write()
 
     def make(d, a, total, add, factor):
         isa["activation_reduce"](d, op, a, reduce_op, total, add, factor)
@@ -194,7 +194,7 @@ def dropout(data, prob, *, mask=None, dtype=None, **_options):
 def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0=False, dtype=None, mask=None, **_options):
     """op0(data, operand0), and its reduction in reduce_res"""
     data, dtype = _result("tensor_scalar_reduce", data, dtype)
-    reduce_res.root.filled = True
+    reduce_res.note_write()
 
     def make(d, a, first, total):
         isa["tensor_scalar_reduce"](d, a, op0, first, reduce_op, total, reverse0)
@@ -204,7 +204,7 @@ def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0
 
 def tensor_scalar_cumulative(*, src, dst, op0, op1, imm0, imm1=None, reduce_cmd=_reduce_cmd.reset_reduce, mask=None, **_options):
     """acc = op1(op0(src[i], imm0), acc); dst[i] = acc"""
-    dst.root.filled = True
+    dst.note_write()
     columns = [imm0, imm1] if imm1 is not None and reduce_cmd == _reduce_cmd.load_reduce else [imm0]  # else it has no effect
 
     def make(d, a, first, second=None):
@@ -361,7 +361,7 @@ def select_reduce(
     **_options,
 ):
     """dst = predicate ? on_true : on_false, with an optional maximum per partition"""
-    dst.root.filled = True
+    dst.note_write()
     options, result = _reduction(reduce_op, reduce_res, reduce_cmd)
 
     def make(d, chosen, yes, no, total=None):
@@ -440,7 +440,7 @@ def nc_match_replace8(*, data, vals, imm, dst_idx=None, mask=None, dtype=None, *
     """data with the first occurrence of each of eight values set to imm"""
     data, dtype = _result("nc_match_replace8", data, dtype)
     if dst_idx is not None:
-        dst_idx.root.filled = True
+        dst_idx.note_write()
 
     def make(d, a, values, index=None):
         isa["nc_match_replace8"](d, a, values, plain(imm), index)
@@ -474,7 +474,7 @@ def local_gather(src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, 
 
 def nc_stream_shuffle(src, dst, shuffle_mask, *, dtype=None, mask=None, **_options):
     """Within 32 partitions: dst partition i = src partition shuffle_mask[i]"""
-    dst.root.filled = True
+    dst.note_write()
     order = [int(i) for i in shuffle_mask]
     emit(lambda d, a: isa["nc_stream_shuffle"](d, a, order), dst, [src], dst.shape, boxes_of(mask, dst.shape))
 
@@ -528,7 +528,7 @@ def nc_transpose(data, *, mask=None, dtype=None, engine=_UNKNOWN, **_options):
 
 def dma_copy(*, dst, src, mask=None, dst_rmw_op=None, oob_mode=_oob.error, **_options):
     """dst = src, or dst = op(dst, src)"""
-    dst.root.filled = True
+    dst.note_write()
     shape = tuple(src.shape if src.ndim > 1 else dst.shape)
     if dst_rmw_op is None:
         make = lambda d, s: isa["dma_copy"](d, s, oob_mode=oob_mode)  # noqa: E731

@@ -102,7 +102,8 @@ def full(shape, fill_value, dtype, *, buffer=None, name="", **options):
 def zeros(shape, dtype, *, buffer=None, name="", **options):
     """A tensor of zeros."""
     tensor = full(shape, 0, dtype, buffer=buffer, name=name, **options)
-    tensor.filled = False  # a first product may overwrite zeros
+    if tiles.is_psum(tensor.buffer):
+        tensor.root.filled.clear()  # a first product may overwrite zeros
     return tensor
 
 

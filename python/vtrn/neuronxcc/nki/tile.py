@@ -74,8 +74,8 @@ class Redo:
         self.mark, self.end, self.make, self.inputs = mark, _vtrn.mark(), make, inputs
         self.pointwise, self.here, self.accumulates = pointwise, here, accumulates
 
-    def into(self, result, target, accumulate=None):
-        """Makes the value in ``target``. False: it cannot be, and has to be copied."""
+    def into(self, result, target, accumulate=None, keeps=False):
+        """Makes the value in ``target``; with ``keeps`` also there. False: it cannot be, and has to be copied."""
         view = target.data
         if target.par != 0 or view.dtype != result.data.dtype or not _same_dims(target.shape, result.shape):
             return False
@@ -84,13 +84,14 @@ class Redo:
         for tile in self.inputs:
             if tile.data._id == view._id and not (self.pointwise and _vtrn.same_region(tile.data, view)):
                 return False
-        if not _vtrn.undo(self.mark, self.end):
+        if not (_vtrn.mark() == self.end if keeps else _vtrn.undo(self.mark, self.end)):
             return False
         if self.accumulates:
             self.make(target, accumulate if accumulate is not None else False)
+            target.note_write(by_products=True)
         else:
             self.make(target)
-            target.root.filled = True
+            target.note_write()
         return True
 
 
@@ -101,19 +102,37 @@ def _same_dims(a, b):
 class Tensor:
     """A tensor or a view of one. ``par`` is its partition dimension, -1 in HBM."""
 
-    __slots__ = ("_root", "checks", "data", "filled", "par", "redo", "said", "valid")
+    __slots__ = ("_root", "checks", "data", "filled", "par", "products", "redo", "said", "valid")
 
     def __init__(self, view, par, checks=None, said=None, root=None):
         self.data, self.par, self.checks, self.said = view, par, checks, said
         self._root = root
         self.valid = self.redo = None
-        if root is None:
-            self.filled = False
+        if root is None and tiles.is_psum(view.buffer):
+            self.filled, self.products = set(), set()
 
     @property
     def root(self):
-        """The tensor that this is a view of; ``filled`` there: written by other than the tensor engine."""
+        """The tensor that this is a view of. There, in PSUM, ``filled`` and ``products`` are the regions that others than products
+        have written, and that those have."""
         return self if self._root is None else self._root
+
+    def _region(self):
+        """(first partition, behind the last, first byte of a partition, behind the last) of a view in PSUM."""
+        view, size = self.data, self.itemsize
+        partition, start = divmod(view.offset, view.strides[self.par] or 1)
+        reach = sum((n - 1) * step for d, (n, step) in enumerate(zip(view.shape, view.strides, strict=True)) if d != self.par)
+        return partition, partition + view.shape[self.par], start * size, (start + reach + 1) * size
+
+    def note_write(self, by_products=False):
+        if tiles.is_psum(self.data.buffer):
+            (self.root.products if by_products else self.root.filled).add(self._region())
+
+    def is_written(self, but_products=False):
+        """Whether something has written to the region of this view in PSUM."""
+        low, high, start, end = self._region()
+        regions = self.root.filled if but_products else self.root.filled | self.root.products
+        return any(low < r[1] and r[0] < high and start < r[3] and r[2] < end for r in regions)
 
     # what kernels ask
 
@@ -452,7 +471,7 @@ def fill(target, value, mask=None):
 
         emit(put, target, [], shape, boxes_of(mask, shape))
         return
-    target.root.filled = True
+    target.note_write()
     for block in blocks(target):
         emit_compute(lambda dst: isa["memset"](dst, value), block, [], block.shape, boxes_of(mask, block.shape))
 
@@ -478,7 +497,7 @@ def assign(target, value, is_temporary=False):
 
 def copy_into(target, value, boxes=None):
     """Copies a tile where its mask held, or to the boxes given; DMA when one side is in HBM."""
-    target.root.filled = True
+    target.note_write()
     if target.par > 0 or value.par > 0:
         if target.shape != value.shape:
             fail("assignment", f"shapes {tuple(target.shape)} and {tuple(value.shape)} differ")
@@ -515,15 +534,18 @@ def _can_start(tile):
 def accumulate(target, value, is_temporary):
     """``target += value``; a product into PSUM accumulates there."""
     if isinstance(value, Tensor) and tiles.is_psum(target.data.buffer) and value.redo is not None and value.redo.accumulates:
-        how = True if target.root.filled else "first"
-        if is_temporary and value.redo.into(value, target, how):
+        how = True if target.is_written(but_products=True) else "first"
+        if value.redo.into(value, target, how, keeps=not is_temporary):
+            return target
+        if not target.is_written():  # a first product
+            copy_into(target, value)
             return target
     _add_into(target, value)
     return target
 
 
 def _add_into(target, value):
-    target.root.filled = True
+    target.note_write()
     if isinstance(value, Tensor) and tiles.is_psum(target.data.buffer):
         value = in_sbuf(value)
     shape = tuple(target.shape)
