@@ -7,7 +7,8 @@
 
 struct item { /* one dimension's index */
     struct nki_affine *index; /* owned: expression, slice or number */
-    const struct nki_tensor *tile; /* or a tile of indices; borrowed */
+    const struct nki_tensor *tile; /* or a tile of indices, or both when it is one element; borrowed */
+    int64_t reach;                 /* then the expression's largest value */
     bool is_slice, dropped;        /* a number: its dimension goes */
 };
 struct indexing {
@@ -75,6 +76,36 @@ static int read_slice(struct indexing *x, struct item *item, const PySliceObject
     return item->index ? 0 : -1;
 }
 
+static void range_of(const struct nki_affine *index, int64_t *low, int64_t *high)
+{
+    *low = *high = index->base;
+    for (int k = 0; k < index->ndim; k++) {
+        int64_t least, most;
+
+        ext_affine_range(index, k, 0, index->count[k], &least, &most);
+        *low += least;
+        *high += most;
+    }
+}
+
+/* An expression whose origin is an element of a tile: what the chip adds stays in bounds when the expression's own does. */
+static int read_sum(struct indexing *x, int d, struct nki_affine *index)
+{
+    struct item *item = &x->item[d];
+    int64_t low, high, size = x->t->shape[d];
+
+    if (ext_tensor_elems(item->tile) != 1)
+        return index_fail(item->tile, "only one element of a tile, not all, can be added to an index expression");
+    range_of(index, &low, &high);
+    if (low < 0 || high >= size)
+        return index_fail(x->t, "indices %lld..%lld of dimension %d, to which a tile is added, are outside 0..%lld", (long long)low,
+                          (long long)high, d, (long long)size - 1);
+    item->index = (struct nki_affine *)Py_NewRef((PyObject *)index);
+    item->reach = high;
+    x->has_expression = true;
+    return 0;
+}
+
 static int read_item(struct indexing *x, int d, PyObject *obj)
 {
     struct item *item = &x->item[d];
@@ -99,6 +130,11 @@ static int read_item(struct indexing *x, int d, PyObject *obj)
     if (IS_TENSOR(obj)) {
         item->tile = (struct nki_tensor *)obj;
         return 0;
+    }
+    if (PyTuple_Check(obj) && PyTuple_GET_SIZE(obj) == 2 && IS_TENSOR(PyTuple_GET_ITEM(obj, 0)) &&
+        IS_AFFINE(PyTuple_GET_ITEM(obj, 1))) { /* their sum */
+        item->tile = (struct nki_tensor *)PyTuple_GET_ITEM(obj, 0);
+        return read_sum(x, d, (struct nki_affine *)PyTuple_GET_ITEM(obj, 1));
     }
     if (PyBool_Check(obj) || !PyIndex_Check(obj))
         return ext_raise(ext_errors.type, "index",
@@ -253,7 +289,8 @@ static int add_tile(struct indexing *x, int d)
         return index_fail(tile, "a tile of indices must have an integer dtype");
     if (!vector && d == x->par)
         return index_fail(x->t, "the partition cannot be chosen by a value that only the chip knows");
-    if (!vector) return ext_view_add_dyn(x->v, VTRN_DYN_SCALAR, (PyObject *)tile, step, x->t->shape[d]);
+    if (!vector)
+        return ext_view_add_dyn(x->v, VTRN_DYN_SCALAR, (PyObject *)tile, step, x->t->shape[d] - x->item[d].reach);
     if (x->par >= 0) return index_fail(x->t, "rows chosen by a tile of indices need a tensor in HBM");
     if (ext_tensor_elems(tile) != tile->shape[0])
         return index_fail(tile, "a tile of indices must be (P, 1), one index for each partition");
@@ -319,7 +356,7 @@ static int fill_view(struct indexing *x)
     for (int d = 0; d < x->t->ndim; d++) {
         const struct item *item = &x->item[d];
 
-        if (item->tile ? add_tile(x, d) < 0 : add_terms(x, d) < 0) return -1;
+        if ((item->tile && add_tile(x, d) < 0) || (item->index && add_terms(x, d) < 0)) return -1;
         if (item->is_slice && d == x->par && x->v_par < 0) x->v_par = x->slice_dim[d]; /* a partition dimension of size 1 */
     }
     return 0;
@@ -371,14 +408,7 @@ static PyObject *unproven(const struct indexing *x)
         PyObject *row;
 
         if (item->tile) continue;
-        low = high = item->index->base;
-        for (int k = 0; k < item->index->ndim; k++) {
-            int64_t least, most;
-
-            ext_affine_range(item->index, k, 0, item->index->count[k], &least, &most);
-            low += least;
-            high += most;
-        }
+        range_of(item->index, &low, &high);
         if (low >= 0 && high < x->t->shape[d]) continue;
         if (!list && !(list = PyList_New(0))) return NULL;
         if (!x->shift && !item->is_slice && item->index->ndim == x->expressions) {

@@ -6,6 +6,7 @@ import vtrn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vtrn.neuronxcc import nki
+from vtrn.neuronxcc.nki import isa as nisa
 from vtrn.neuronxcc.nki import language as nl
 
 P, F = 128, 96
@@ -280,6 +281,64 @@ def test_an_element_chosen_on_the_chip():
         return out
 
     np.testing.assert_array_equal(kernel(x, at), x[4])
+
+
+SUMS = {
+    "tile first": lambda at, i_f: at[0, 0] + i_f,
+    "tile last": lambda at, i_f: i_f + at[0, 0],
+    "and numbers": lambda at, i_f: at[0, 0] * 1 + i_f + 2 - 2,
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("start", [0, 3, 16])
+@pytest.mark.parametrize("on", ["chip", "hbm", "write"])
+def test_expressions_that_begin_at_an_element_chosen_on_the_chip(name, start, on):
+    at = np.array([[start]], np.int32)
+
+    @nki.jit
+    def kernel(x, at):
+        index, i_p, i_f = nl.load(at), nl.arange(64)[:, None], nl.arange(8)[None, :]
+        key = (i_p, SUMS[name](index, i_f))
+        if on == "write":
+            out = nl.zeros((64, 24), dtype=x.dtype, buffer=nl.shared_hbm)
+            nl.store(out[key], nl.load(x[0, :, 0:8]))
+            return out
+        out = nl.ndarray((64, 8), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nisa.tensor_copy_dynamic_src(nl.load(x[0])[key]) if on == "chip" else nl.load(x[(0, *key)]))
+        return out
+
+    want = CUBE[0, :, start : start + 8]
+    if on == "write":
+        want = np.zeros((64, 24), np.float32)
+        want[:, start : start + 8] = CUBE[0, :, :8]
+    np.testing.assert_array_equal(kernel(CUBE, at), want)
+
+
+def test_an_element_chosen_on_the_chip_that_leaves_the_tensor_is_a_fault():
+    @nki.jit
+    def kernel(x, at):
+        return nl.copy(nl.load(x[0])[nl.arange(64)[:, None], nl.load(at) + nl.arange(8)[None, :]])
+
+    with pytest.raises(vtrn.Fault, match=r"test_old_index.py:\d+ nisa.tensor_copy: .* 17 is outside 0..16"):
+        kernel(CUBE, np.array([[17]], np.int32))
+
+
+@pytest.mark.parametrize(
+    "key, text",
+    [
+        (lambda at, i: at[0, 0] + i * 3, r"indices 0..57 of dimension 1, to which a tile is added, are outside 0..23"),
+        (lambda at, i: at[0, 0] + i - 1, r"indices -1..18 of dimension 1, to which a tile is added"),
+        (lambda at, i: at + i, "only one element of a tile, not all, can be added to an index expression"),
+    ],
+)
+def test_wrong_sums_of_tiles_and_expressions(key, text):
+    @nki.jit
+    def kernel(x, at):
+        return nl.load(x[0])[nl.arange(64)[:, None], key(nl.load(at), nl.arange(20)[None, :])]
+
+    with pytest.raises(vtrn.NkiIndexError, match=text):
+        kernel(CUBE, np.zeros((1, 2), np.int32))
 
 
 def test_wrong_expressions_say_what_is_wrong():

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import inspect
 
 from vtrn import _vtrn
 from vtrn.neuronxcc.nki.launch import grid_of, launch, record
@@ -39,6 +40,8 @@ class Kernel:
 
     def __init__(self, function, options=None, grid=(), keeps_result=False):
         functools.update_wrapper(self, function)
+        del self.__wrapped__  # test runners look through it and take kernels for tests by their names
+        self.__signature__ = inspect.signature(function)
         self.function, self.grid, self.options, self.keeps_result = function, grid, dict(options or {}), keeps_result
         self.benchmark_result = None
 

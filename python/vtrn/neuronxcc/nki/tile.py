@@ -244,13 +244,34 @@ class Tensor:
         return accumulate(self, other, is_temporary)
 
 
+class Moved:
+    """An index expression that begins at an element of a tile: ``tile[0, 0] + nl.arange(8)[None, :]``."""
+
+    def __init__(self, tile, index):
+        self.tile, self.index = tile, index
+
+    def __add__(self, other):
+        return Moved(self.tile, self.index + other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return Moved(self.tile, self.index - other)
+
+
+def _plain_item(item):
+    if isinstance(item, Tensor):
+        return item.checked().data
+    return (item.tile.checked().data, item.index) if isinstance(item, Moved) else item
+
+
 def _plain_key(key):
-    if isinstance(key, Tensor):
-        return key.checked().data
+    if isinstance(key, (Tensor, Moved)):
+        return (_plain_item(key),)
     if type(key) is tuple:
         for item in key:
-            if isinstance(item, Tensor):
-                return tuple(item.checked().data if isinstance(item, Tensor) else item for item in key)
+            if isinstance(item, (Tensor, Moved)):
+                return tuple(map(_plain_item, key))
     return key
 
 

@@ -5,6 +5,7 @@ import ml_dtypes as _ml_dtypes
 import numpy as _np
 
 from vtrn import _vtrn
+from vtrn._vtrn import IndexExpression as _IndexExpression
 from vtrn._vtrn import ds
 from vtrn.neuronxcc.nki import maths as _maths
 from vtrn.neuronxcc.nki.index import arange, mgrid
@@ -29,6 +30,7 @@ from vtrn.neuronxcc.nki.memory import (
     zeros,
     zeros_like,
 )
+from vtrn.neuronxcc.nki.tile import Moved as _Moved
 from vtrn.neuronxcc.nki.tile import Tensor as _Tensor
 from vtrn.neuronxcc.nki.tile import numpy_dtype as _numpy_dtype
 from vtrn.nki.language.loops import no_reorder
@@ -168,6 +170,12 @@ def _is_operand(value):
     return isinstance(value, (_Tensor, bool, int, float, _np.generic))
 
 
+def _sum(x, y):
+    if isinstance(y, _IndexExpression):
+        return _Moved(x, y)
+    return _FUNCTIONS["add"](x, y) if _is_operand(y) else NotImplemented
+
+
 def _give_operators():
     for short, name in _OPERATORS.items():
         function = _FUNCTIONS[name]
@@ -175,6 +183,7 @@ def _give_operators():
         setattr(_Tensor, f"__r{short}__", lambda x, y, f=function: f(y, x) if _is_operand(y) else NotImplemented)
     for short, name in _COMPARED.items():
         setattr(_Tensor, f"__{short}__", lambda x, y, f=_FUNCTIONS[name]: f(x, y) if _is_operand(y) else NotImplemented)
+    _Tensor.__add__ = _Tensor.__radd__ = _sum
     _Tensor.__neg__ = lambda x: _FUNCTIONS["negative"](x)
     _Tensor.__invert__ = lambda x: _FUNCTIONS["invert"](x)
     _Tensor.__abs__ = lambda x: _FUNCTIONS["abs"](x)
