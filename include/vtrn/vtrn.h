@@ -122,7 +122,7 @@ VTRN_API enum vtrn_status vtrn_program_find(const struct vtrn_program *program, 
 struct vtrn_machine;
 struct vtrn_machine_options {
     size_t size_bytes;       /* set by vtrn_machine_options_init */
-    int threads;             /* host threads; 0: all */
+    int threads;             /* host threads, at most 4096; 0: all */
     int stochastic_rounding; /* 1: round to lower precision stochastically */
     uint64_t seed;           /* of stochastic rounding and of the generators' start state */
     /* device_print: one whole print of a core. NULL: stderr. */

@@ -71,7 +71,10 @@ PyObject *session_trace(PyObject *self, PyObject *args)
     int core;
 
     if (!PyArg_ParseTuple(args, "iO:trace", &core, &kernel)) return NULL;
-    if (core < 0 || core >= s->cores || s->trace[core].state != TRACE_IDLE || ext_current)
+    if (ext_current)
+        return EXT_NULL(ext_raise(ext_errors.error, "vtrn.run, trace or profile",
+                                  "a kernel runs already: call the other kernel in it directly, that inlines it"));
+    if (core < 0 || core >= s->cores || s->trace[core].state != TRACE_IDLE)
         return EXT_NULL(ext_raise(ext_errors.error, "trace", "core %d cannot be traced now", core));
     t = &s->trace[core];
     if (s->cores > 1 && wait_for_turn(s, core) < 0) return NULL;

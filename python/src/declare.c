@@ -284,10 +284,12 @@ static PyObject *target_size(PyObject *module, PyObject *args)
 
 static PyObject *target_name(PyObject *module, PyObject *arg)
 {
-    const char *target = PyUnicode_AsUTF8(arg);
+    const char *target = PyUnicode_Check(arg) ? PyUnicode_AsUTF8(arg) : NULL;
     const struct vtrn_arch *arch = target ? vtrn_arch_find(target) : NULL;
 
     (void)module;
+    if (!target && !PyErr_Occurred())
+        return EXT_NULL(ext_raise(ext_errors.type, "target", "%.100s is not a string: use trn1, inf2, trn2 or trn3", Py_TYPE(arg)->tp_name));
     if (!arch)
         return PyErr_Occurred() ? NULL
                                 : EXT_NULL(ext_raise(ext_errors.value, "target", "%.60s: use trn1, inf2, trn2 or trn3", target));

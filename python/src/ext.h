@@ -81,10 +81,13 @@ struct session { /* vtrn._vtrn.Session */
 };
 struct ext_run {    /* options of a run as Python gives them */
     int threads;    /* 0: all */
-    long long seed; /* -1: the chip's default */
+    uint64_t seed;
+    bool has_seed; /* else the chip's default */
     int stochastic_rounding, mx_scale_v03;
 };
 void ext_run_options(const struct ext_run *run, struct vtrn_run_options *options);
+int ext_read_threads(PyObject *obj, void *threads_out); /* converters for PyArg_Parse: 1, or 0 with an error */
+int ext_read_seed(PyObject *obj, void *run);
 extern PyTypeObject session_type;
 extern PyMethodDef ext_declare_functions[];
 int ext_declare_init(void);

@@ -49,6 +49,7 @@ struct program {
     PyObject_HEAD struct vtrn_prog *prog;
     struct vtrn_trace trace[VTRN_CORES_MAX]; /* of the last run */
     bool traced;
+    uint8_t *written; /* by tensor: an instruction writes it; NULL until it is asked */
 };
 
 PyObject *ext_program_take(struct vtrn_prog *prog)
@@ -62,12 +63,14 @@ PyObject *ext_program_take(struct vtrn_prog *prog)
     program->prog = prog;
     memset(program->trace, 0, sizeof program->trace);
     program->traced = false;
+    program->written = NULL;
     return (PyObject *)program;
 }
 
 static void program_dealloc(PyObject *self)
 {
     vtrn_prog_destroy(((struct program *)self)->prog);
+    free(((struct program *)self)->written);
     for (int c = 0; c < VTRN_CORES_MAX; c++) free(((struct program *)self)->trace[c].value);
     PyObject_Free(self);
 }
@@ -109,11 +112,16 @@ static PyObject *program_parse(PyObject *type, PyObject *arg)
     struct vtrn_error err = { 0 };
     struct vtrn_prog *prog;
     Py_ssize_t length;
-    const char *text = PyUnicode_AsUTF8AndSize(arg, &length);
+    const char *text = PyUnicode_Check(arg) ? PyUnicode_AsUTF8AndSize(arg, &length) : NULL;
     enum vtrn_status status;
 
     (void)type;
-    if (!text) return NULL;
+    if (!text && !PyErr_Occurred())
+        return EXT_NULL(ext_raise(ext_errors.type, "parse", "%.100s is not a string of assembly text", Py_TYPE(arg)->tp_name));
+    if (!text) {
+        PyErr_Clear();
+        return EXT_NULL(ext_raise(ext_errors.value, "parse", "the text has characters that UTF-8 does not have"));
+    }
     status = vtrn_prog_parse(text, (size_t)length, &prog, &err);
     return status < 0 ? raise_of(status, &err, "parse") : ext_program_take(prog);
 }
@@ -198,25 +206,72 @@ static PyObject *get_name(PyObject *self, void *unused)
     return PyUnicode_FromString(vtrn_prog_text(prog, prog->name));
 }
 
-static int bind_inputs(struct vtrn_prog *prog, struct vtrn_chip *chip, PyObject *inputs)
+static const uint8_t *written_tensors(struct program *program)
 {
-    Py_ssize_t next = 0;
+    const struct vtrn_prog *prog = program->prog;
+    struct vtrn_inst inst;
 
+    if (program->written) return program->written;
+    program->written = calloc(prog->tensors + 1, 1);
+    if (!program->written) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (int core = 0; core < prog->cores; core++)
+        for (uint32_t i = 0; i < prog->code[core].count; i++) {
+            vtrn_prog_get(prog, core, i, &inst);
+            vtrn_inst_written(&inst, program->written);
+        }
+    return program->written;
+}
+
+/* [bool, ...]: which inputs the program writes. */
+static PyObject *get_written(PyObject *self, void *unused)
+{
+    struct program *program = (struct program *)self;
+    const uint8_t *written = written_tensors(program);
+    PyObject *list = written ? PyList_New(0) : NULL;
+
+    (void)unused;
+    for (uint32_t i = 0; list && i < program->prog->tensors; i++)
+        if (program->prog->tensor[i].role == VTRN_ROLE_INPUT && PyList_Append(list, written[i] ? Py_True : Py_False) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+static Py_ssize_t count_inputs(const struct vtrn_prog *prog)
+{
+    Py_ssize_t count = 0;
+
+    for (uint32_t i = 0; i < prog->tensors; i++) count += prog->tensor[i].role == VTRN_ROLE_INPUT;
+    return count;
+}
+
+static int bind_inputs(struct program *program, struct vtrn_chip *chip, PyObject *inputs)
+{
+    const struct vtrn_prog *prog = program->prog;
+    const uint8_t *written = written_tensors(program);
+    Py_ssize_t next = 0, wanted = count_inputs(prog);
+
+    if (!written) return -1;
+    if (wanted != PyList_GET_SIZE(inputs))
+        return ext_raise(ext_errors.type, "run", "%zd arguments; the program has %zd inputs", PyList_GET_SIZE(inputs), wanted);
     for (uint32_t i = 0; i < prog->tensors; i++) {
         unsigned long long address;
         struct vtrn_error err = { 0 };
         enum vtrn_status status;
         Py_ssize_t size;
+        int readonly;
 
         if (prog->tensor[i].role != VTRN_ROLE_INPUT) continue;
-        if (next == PyList_GET_SIZE(inputs))
-            return ext_raise(ext_errors.type, "run", "%zd arguments; the program has more inputs", next);
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(inputs, next++), "Kn", &address, &size)) return -1;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(inputs, next), "Knp", &address, &size, &readonly)) return -1;
+        if (readonly && written[i])
+            return ext_raise(ext_errors.validation, "run", "argument %zd (%s) is read-only, but the program writes it; give a copy",
+                             next, vtrn_prog_text(prog, prog->tensor[i].name));
         status = vtrn_mem_bind(vtrn_chip_mem(chip), prog, i, (void *)(uintptr_t)address, (size_t)size, &err);
         if (status < 0) return ext_raise_status(status, &err, "run");
+        next++;
     }
-    if (next != PyList_GET_SIZE(inputs))
-        return ext_raise(ext_errors.type, "run", "%zd arguments; the program has %zd inputs", PyList_GET_SIZE(inputs), next);
     return 0;
 }
 
@@ -265,7 +320,7 @@ static PyObject *program_time(PyObject *self, PyObject *args, PyObject *kwargs)
     return ext_profile(program->prog, program->traced ? program->trace : NULL, args, kwargs);
 }
 
-/* run([(address, size_bytes), ...], threads=, seed=, ...): pages of the outputs, in table order. */
+/* run([(address, size_bytes, readonly), ...], threads=, seed=, ...): pages of the outputs, in table order. */
 static PyObject *program_run(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = { "inputs", "threads", "seed", "stochastic_rounding", "mx_scale_v03", NULL };
@@ -275,16 +330,16 @@ static PyObject *program_run(PyObject *self, PyObject *args, PyObject *kwargs)
     struct vtrn_error err = { 0 };
     struct vtrn_chip *chip;
     enum vtrn_status status;
-    struct ext_run run = { .seed = -1 };
+    struct ext_run run = { 0 };
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$iLpp:run", names, &PyList_Type, &inputs, &run.threads, &run.seed,
-                                     &run.stochastic_rounding, &run.mx_scale_v03))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$O&O&pp:run", names, &PyList_Type, &inputs, ext_read_threads, &run.threads,
+                                     ext_read_seed, &run, &run.stochastic_rounding, &run.mx_scale_v03))
         return NULL;
     ext_run_options(&run, &options);
     options.trace = true;
     chip = vtrn_chip_create(prog, &options, &err);
     if (!chip) return raise_of(err.status, &err, "run");
-    if (bind_inputs(prog, chip, inputs) == 0) {
+    if (bind_inputs((struct program *)self, chip, inputs) == 0) {
         PyThreadState *thread = PyEval_SaveThread();
 
         status = vtrn_chip_run(chip, (1u << prog->cores) - 1, true, &err);
@@ -303,7 +358,7 @@ static PyMethodDef program_methods[] = {
     { "parse", program_parse, METH_O | METH_STATIC, "parse(text): from assembly text" },
     { "text", program_text, METH_NOARGS, "assembly text" },
     { "run", (PyCFunction)(void (*)(void))program_run, METH_VARARGS | METH_KEYWORDS,
-      "run(inputs, threads=0, seed=-1, stochastic_rounding=False, mx_scale_v03=False)" },
+      "run(inputs, threads=0, seed=0, stochastic_rounding=False, mx_scale_v03=False)" },
     { "time", (PyCFunction)(void (*)(void))program_time, METH_VARARGS | METH_KEYWORDS,
       "time(level=None, target=None, static_dma=False): a dict; values of the last run steer loops that hang on memory" },
     { 0 },
@@ -311,6 +366,7 @@ static PyMethodDef program_methods[] = {
 static PyGetSetDef program_attributes[] = {
     { "inputs", get_inputs, NULL, "[(name, shape, dtype)]", NULL },
     { "outputs", get_outputs, NULL, "[(name, shape, dtype)]", NULL },
+    { "written", get_written, NULL, "[bool]: which inputs the program writes", NULL },
     { "instructions", get_instructions, NULL, "number of instructions of all cores", NULL },
     { "replayable", get_replayable, NULL, "false: the kernel's Python looked at values", NULL },
     { "target", get_target, NULL, "chip", NULL },

@@ -38,15 +38,67 @@ static void print_text(void *self, int core, const char *text)
     PyGILState_Release(gil);
 }
 
+/* Python delivers signals to its main thread alone; a run in another one ends when the session was stopped there. */
 static bool check_signals(void *self, double share)
 {
+    const struct session *s = self; /* NULL: a recorded program's run */
     PyGILState_STATE gil = PyGILState_Ensure();
-    bool go_on = PyErr_CheckSignals() == 0;
+    bool go_on = PyErr_CheckSignals() == 0 && !(s && s->stopped);
 
-    (void)self;
     (void)share;
     PyGILState_Release(gil);
     return go_on;
+}
+
+/* Raises "what: <the object> <text>". */
+static int refuse_option(PyObject *type, const char *what, PyObject *obj, const char *text)
+{
+    PyObject *shown = PyObject_Repr(obj);
+    const char *utf8 = shown ? PyUnicode_AsUTF8(shown) : NULL;
+
+    PyErr_Clear();
+    ext_raise(type, what, "%.80s %s", utf8 ? utf8 : Py_TYPE(obj)->tp_name, text);
+    Py_XDECREF(shown);
+    return 0;
+}
+
+/* Options as Python or the environment gives them: numbers or their text. */
+static PyObject *read_number(PyObject *obj, const char *what)
+{
+    bool is_text = PyUnicode_Check(obj);
+    PyObject *number = is_text ? PyLong_FromUnicodeObject(obj, 0) : PyIndex_Check(obj) ? PyNumber_Index(obj) : NULL;
+
+    if (number) return number;
+    PyErr_Clear();
+    refuse_option(is_text ? ext_errors.value : ext_errors.type, what, obj, "is not an integer");
+    return NULL;
+}
+
+int ext_read_threads(PyObject *obj, void *threads_out)
+{
+    PyObject *number = read_number(obj, "threads");
+    int overflow;
+    long threads;
+
+    if (!number) return 0;
+    threads = PyLong_AsLongAndOverflow(number, &overflow);
+    if (overflow || threads < 0 || threads > VTRN_THREADS_MAX) threads = -1;
+    if (threads < 0) refuse_option(ext_errors.value, "threads", number, "is outside 1..4096 (0: all)");
+    else *(int *)threads_out = (int)threads;
+    Py_DECREF(number);
+    return threads >= 0;
+}
+
+/* Any 64 bits; negative numbers stand for their two's complement. */
+int ext_read_seed(PyObject *obj, void *run)
+{
+    PyObject *number = read_number(obj, "seed");
+
+    if (!number) return 0;
+    ((struct ext_run *)run)->seed = PyLong_AsUnsignedLongLongMask(number);
+    ((struct ext_run *)run)->has_seed = true;
+    Py_DECREF(number);
+    return 1;
 }
 
 void ext_run_options(const struct ext_run *run, struct vtrn_run_options *options)
@@ -54,7 +106,7 @@ void ext_run_options(const struct ext_run *run, struct vtrn_run_options *options
     vtrn_run_options_init(options);
     options->threads = run->threads;
     options->pages = ext_page_cache;
-    if (run->seed >= 0) options->seed = (uint64_t)run->seed;
+    if (run->has_seed) options->seed = run->seed;
     options->stochastic_rounding = run->stochastic_rounding;
     options->mx_scale_v03 = run->mx_scale_v03;
     options->progress = check_signals;
@@ -216,6 +268,13 @@ static void free_trace(struct trace *t)
     t->releases = t->release_capacity = t->free_registers = t->free_register_capacity = 0;
 }
 
+static bool is_traced(const struct session *s)
+{
+    for (int core = 0; core < s->cores; core++)
+        if (s->trace[core].state != TRACE_IDLE && s->trace[core].state != TRACE_DONE) return true;
+    return false;
+}
+
 /* Ends the run: memory goes now, even if tensors of it are still referenced. */
 static void close_session(struct session *s)
 {
@@ -251,7 +310,7 @@ static int create_chip(struct session *s, const struct ext_run *run)
     if (!s->prog) return ext_raise_status(err.status, &err, "session");
     ext_run_options(run, &options);
     options.print = print_text;
-    options.print_self = s;
+    options.print_self = options.progress_self = s;
     s->chip = vtrn_chip_create(s->prog, &options, &err);
     return s->chip ? 0 : ext_raise_status(err.status, &err, "session");
 }
@@ -262,12 +321,12 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                              "name",   "grid",    NULL };
     const char *target, *name = "";
     int cores = 1, record = 0, lazy = 0, grid = 0;
-    struct ext_run run = { .seed = -1 };
+    struct ext_run run = { 0 };
     PyObject *print = Py_None;
     struct session *s;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$iLppippOsp:Session", names, &target, &run.threads, &run.seed,
-                                     &run.stochastic_rounding, &run.mx_scale_v03, &cores, &record, &lazy, &print, &name, &grid))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|$O&O&ppippOsp:Session", names, &target, ext_read_threads, &run.threads,
+                                     ext_read_seed, &run, &run.stochastic_rounding, &run.mx_scale_v03, &cores, &record, &lazy, &print, &name, &grid))
         return NULL;
     if (!vtrn_arch_find(target))
         return EXT_NULL(ext_raise(ext_errors.value, "target", "%.60s: use trn1, inf2, trn2 or trn3", target));
@@ -332,6 +391,30 @@ static PyObject *session_input(PyObject *self, PyObject *args)
     return tensor;
 }
 
+/* Whether a kernel may return the tensor. */
+static int check_result(const struct session *s, const struct nki_tensor *t)
+{
+    char text[400];
+
+    ext_tensor_text(t, text, sizeof text);
+    if (t->storage->session != s)
+        return ext_raise(ext_errors.validation, "result", "%s belongs to another run: kernels cannot keep tensors between calls", text);
+    if (ext_on_chip(t))
+        return ext_raise(ext_errors.type, "result", "%s is on chip; copy it to a tensor in nl.shared_hbm and return that", text);
+    if (t->ndyn > 0)
+        return ext_raise(ext_errors.type, "result",
+                         "%s is addressed by a register or by indices; copy it to a tensor in nl.shared_hbm and return that", text);
+    return 0;
+}
+
+/* check_result(tensor): its number in the program's table; an error when a kernel may not return it. */
+static PyObject *session_check_result(PyObject *self, PyObject *arg)
+{
+    if (!IS_TENSOR(arg)) return EXT_NULL(ext_raise(ext_errors.type, "result", "%.100s is not a tensor", Py_TYPE(arg)->tp_name));
+    if (check_result((struct session *)self, (struct nki_tensor *)arg) < 0) return NULL;
+    return PyLong_FromUnsignedLong(((struct nki_tensor *)arg)->storage->tensor);
+}
+
 /* pages(tensor): the bytes of a tensor that the kernel allocated in HBM, taken out of the run. */
 static PyObject *session_pages(PyObject *self, PyObject *arg)
 {
@@ -365,8 +448,8 @@ static PyObject *session_program(PyObject *self, PyObject *outputs)
         const char *name;
 
         if (!PyArg_ParseTuple(PyList_GET_ITEM(outputs, i), "Os", &tensor, &name)) return NULL;
-        if (!IS_TENSOR(tensor) || ((struct nki_tensor *)tensor)->storage->session != s)
-            return EXT_NULL(ext_raise(ext_errors.error, "program", "an output is not a tensor of this run"));
+        if (!IS_TENSOR(tensor)) return EXT_NULL(ext_raise(ext_errors.error, "program", "an output is not a tensor"));
+        if (check_result(s, (struct nki_tensor *)tensor) < 0) return NULL;
         status = vtrn_prog_output(prog, ((struct nki_tensor *)tensor)->storage->tensor, name, strlen(name), &err);
         if (status < 0) return EXT_NULL(ext_raise_status(status, &err, "program"));
     }
@@ -400,8 +483,11 @@ static PyObject *session_counters(PyObject *self, PyObject *ignored)
 
 static PyObject *session_close(PyObject *self, PyObject *ignored)
 {
+    struct session *s = (struct session *)self;
+
     (void)ignored;
-    close_session((struct session *)self);
+    if (is_traced(s)) s->stopped = true; /* the other core's thread is in it (Ctrl-C came twice): the last reference closes it */
+    else close_session(s);
     Py_RETURN_NONE;
 }
 
@@ -409,6 +495,7 @@ static PyMethodDef session_methods[] = {
     { "input", session_input, METH_VARARGS, "input(name, shape, dtype, address, size_bytes, readonly, owner) -> NkiTensor" },
     { "trace", session_trace, METH_VARARGS, "trace(core, callable): runs the kernel's Python for one core; its result" },
     { "finish", session_finish, METH_NOARGS, "runs everything to the end" },
+    { "check_result", session_check_result, METH_O, "check_result(tensor): its number; an error when a kernel may not return it" },
     { "pages", session_pages, METH_O, "pages(tensor): takes the bytes of an HBM tensor out of the run" },
     { "program", session_program, METH_O, "program([(tensor, name)]): the recorded program; ends the session" },
     { "counters", session_counters, METH_NOARGS, "what the run did, by counter" },

@@ -64,7 +64,7 @@ class Bound:
         """Writes a copy back when the kernel changed it."""
         if self.is_copy and self.tensor._written:
             if is_torch(self.given):
-                self.given.copy_(self.memory)
+                self.given.detach().copy_(self.memory)
             else:
                 self.given[...] = self.memory
 
@@ -77,19 +77,29 @@ def _bind_numpy(name, array):
     native = array.dtype.newbyteorder("=")
     memory = np.ascontiguousarray(array, dtype=native)
     is_copy = not (array.flags.c_contiguous and array.dtype == native)
-    return memory, is_copy, memory.ctypes.data, memory.nbytes, not array.flags.writeable
+    return memory, is_copy, memory.ctypes.data, memory.nbytes, not array.flags.writeable or _repeats(array.shape, array.strides)
+
+
+def _repeats(shape, strides) -> bool:
+    """Several elements are one in memory (broadcast_to, expand): what a kernel wrote could not be written back."""
+    return any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True))
 
 
 def _bind_torch(name, array):
     if array.device.type != "cpu":
         _wrong_argument(name, f"a tensor on {array.device}; move it to the CPU with .cpu()")
+    if array.is_nested or array.layout != _torch().strided:
+        _wrong_argument(name, "a sparse or nested tensor; make it dense with .to_dense() or to_padded_tensor()")
     array = array.detach()
-    memory = array.contiguous()
-    return memory, memory is not array and not array.is_contiguous(), memory.data_ptr(), memory.nbytes, False
+    memory = array.resolve_conj().resolve_neg().contiguous()
+    is_copy = memory.data_ptr() != array.data_ptr()
+    return memory, is_copy, memory.data_ptr(), memory.nbytes, _repeats(array.shape, array.stride())
 
 
 def bind(session, name: str, array) -> Bound:
     """Makes the array a tensor of the session."""
+    if not is_array(array):
+        _wrong_argument(name, f"{type(array).__name__} is not an array of NumPy, PyTorch or JAX")
     if is_torch(array):
         memory, is_copy, address, size, readonly = _bind_torch(name, array)
     else:

@@ -1,5 +1,6 @@
 """Running a kernel: arguments become tensors, each core's Python runs once, results become arrays."""
 
+import collections.abc
 import contextvars
 import copy
 import dataclasses
@@ -103,31 +104,34 @@ def _trace_cores(session, cores, call):
 def _result(session, arguments, value):
     """What the kernel returned, with arrays for tensors."""
     if isinstance(value, _vtrn.NkiTensor):
-        bound = arguments.bound.get(value._id)
+        number = session.check_result(value)
+        bound = arguments.bound.get(number)
         if bound is not None:
             whole = value.offset == 0 and value.size == bound.tensor.size and value.strides == bound.tensor.strides
             return bound.given if whole else arrays.view_of(bound.memory, value, arguments.kind)
-        memory = arguments.pages.get(value._id)
+        memory = arguments.pages.get(number)
         if memory is None:
-            _check_result(value)
-            memory = arguments.pages[value._id] = session.pages(value)
+            memory = arguments.pages[number] = session.pages(value)
         return arrays.view_of(memory, value, arguments.kind)
     if isinstance(value, (tuple, list)):
-        return type(value)(_result(session, arguments, item) for item in value)
+        items = [_result(session, arguments, item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, dict):
         return {key: _result(session, arguments, item) for key, item in value.items()}
-    if isinstance(value, _vtrn.VirtualRegister):
-        raise _vtrn.NkiTypeError("result: a register; store it to a tensor in shared HBM with nisa.register_store")
+    _check_plain(value)
     return value
 
 
-def _check_result(tensor):
-    from vtrn.nki.language import is_hbm
+# What would come back with tensors of a run that is over: sets, and code that has not run (``yield``, ``async def``).
+_NOT_RESULTS = (set, frozenset, collections.abc.Iterator, collections.abc.AsyncIterator, collections.abc.Awaitable)
 
-    if not is_hbm(tensor.buffer):
-        raise _vtrn.NkiTypeError(f"result: {tensor!r} is on chip; copy it to a tensor in nl.shared_hbm and return that")
-    if tensor.is_indirect():
-        raise _vtrn.NkiTypeError(f"result: {tensor!r} is indirect; copy it to a tensor in nl.shared_hbm and return that")
+
+def _check_plain(value):
+    """Refuses results that are no tensors and cannot leave the run."""
+    if isinstance(value, _vtrn.VirtualRegister):
+        raise _vtrn.NkiTypeError("result: a register; store it to a tensor in shared HBM with nisa.register_store")
+    if isinstance(value, _NOT_RESULTS):
+        raise _vtrn.NkiTypeError(f"result: a {type(value).__name__}; kernels return tensors in tuples, lists and dicts")
 
 
 def _session(function, lnc, options, hint, **more):
@@ -185,10 +189,12 @@ def run(kernel, *args, target=None, threads=None, seed=None, stochastic_rounding
 def _outputs(value, prefix="out"):
     """[(tensor, name)] of what a kernel returned."""
     if isinstance(value, _vtrn.NkiTensor):
-        _check_result(value)
         return [(value, value.name or prefix)]
     if isinstance(value, (tuple, list)):
         return [pair for i, item in enumerate(value) for pair in _outputs(item, f"{prefix}{i}")]
+    if isinstance(value, dict):
+        return [pair for key, item in value.items() for pair in _outputs(item, f"{prefix}_{key}")]
+    _check_plain(value)
     return []
 
 

@@ -63,9 +63,9 @@ class Program:
                 "use nl.fori_loop and nl.while_loop instead of dynamic loops in Python"
             )
         options = session_options(settings.merged(threads=threads, seed=seed, stochastic_rounding=stochastic_rounding))
-        binder = _Binder(self.inputs)
-        bound = [arrays.bind(binder, f"argument {i}", array) for i, array in enumerate(args)]
-        pages = self._program.run([(b.tensor.address, b.tensor.size_bytes) for b in bound], **options)
+        binder = _Binder(self.inputs, self._program.written)
+        bound = [arrays.bind(binder, str(i), array) for i, array in enumerate(args)]
+        pages = self._program.run([(b.tensor.address, b.tensor.size_bytes, b.tensor.readonly) for b in bound], **options)
         for b in bound:
             b.finish()
         kind = "torch" if args and arrays.is_torch(args[0]) else "numpy"
@@ -85,27 +85,28 @@ class Program:
 
 
 class _Input:
-    _written = True  # a program may write any of its inputs
-
-    def __init__(self, address, size_bytes):
+    def __init__(self, address, size_bytes, readonly, written):
         self.address = address
         self.size_bytes = size_bytes
+        self.readonly = readonly
+        self._written = written
 
 
 class _Binder:
     """Takes the place of a session in arrays.bind: checks an argument against the program's input."""
 
-    def __init__(self, inputs):
+    def __init__(self, inputs, written):
         self.inputs = inputs
+        self.written = written
         self.next = 0
 
-    def input(self, name, shape, dtype, address, size_bytes, _readonly, _owner):
+    def input(self, name, shape, dtype, address, size_bytes, readonly, _owner):
         if self.next >= len(self.inputs):
-            raise _vtrn.NkiTypeError(f"{name}: the program has {len(self.inputs)} inputs")
+            raise _vtrn.NkiTypeError(f"argument {name}: the program has {len(self.inputs)} inputs")
         label, wanted_shape, wanted_dtype = self.inputs[self.next]
         self.next += 1
         if tuple(shape) != tuple(wanted_shape) or dtype != wanted_dtype:
             raise _vtrn.NkiTypeError(
-                f"{name} ({label}): {shape} {dtype}; the program was recorded with {wanted_shape} {wanted_dtype}"
+                f"argument {name} ({label}): {shape} {dtype}; the program was recorded with {wanted_shape} {wanted_dtype}"
             )
-        return _Input(address, size_bytes)
+        return _Input(address, size_bytes, readonly, self.written[self.next - 1])

@@ -52,7 +52,7 @@ def session_options(chosen: Settings) -> dict:
         if value is None:
             value = os.environ.get("VTRN_" + name.upper())
         if value is not None:
-            options[name] = int(value)
+            options[name] = value
     stochastic = chosen.stochastic_rounding
     if stochastic is None:
         stochastic = _flag("VTRN_STOCHASTIC_ROUNDING") or _flag("NEURON_RT_STOCHASTIC_ROUNDING_EN")

@@ -5,11 +5,8 @@
 /* ---------------------------------------------------------------- the one walk */
 static void note_inst(struct vtrn_program *program, const struct vtrn_inst *inst)
 {
-    const struct vtrn_op_info *op = &vtrn_ops[inst->op];
-
     program->use[inst->engine][inst->op]++;
-    for (int a = 0; a < op->operands; a++)
-        if (inst->arg[a].kind == VTRN_V_AP && (op->operand[a].access & VTRN_WRITE)) program->written[inst->arg[a].ap.tensor] = 1;
+    vtrn_inst_written(inst, program->written);
 }
 
 static enum vtrn_status survey(struct vtrn_program *program, struct vtrn_error *err)

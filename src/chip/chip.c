@@ -92,7 +92,12 @@ static enum vtrn_status make_cores(struct vtrn_chip *chip, struct vtrn_error *er
 
 struct vtrn_chip *vtrn_chip_create(struct vtrn_prog *prog, const struct vtrn_run_options *options, struct vtrn_error *err)
 {
-    struct vtrn_chip *chip = calloc(1, sizeof *chip);
+    struct vtrn_chip *chip;
+    if (options && (options->threads < 0 || options->threads > VTRN_THREADS_MAX)) {
+        vtrn_fail(err, VTRN_INVALID, "threads %d: 1 to %d, or 0 for all", options->threads, VTRN_THREADS_MAX);
+        return NULL;
+    }
+    chip = calloc(1, sizeof *chip);
     if (!chip) {
         vtrn_fail(err, VTRN_NOMEM, "no memory for a chip");
         return NULL;

@@ -3,8 +3,9 @@
 #define VTRN_CHIP_H
 #include "exec/exec.h"
 
+enum { VTRN_THREADS_MAX = 4096 };
 struct vtrn_run_options {
-    int threads;                   /* host threads; 0: all. With two cores each has one when there are two. */
+    int threads;                   /* host threads; 0: all. At most VTRN_THREADS_MAX. With two cores each has one when there are two. */
     struct vtrn_page_cache *pages; /* of runs that follow each other: outlives them all; NULL: none */
     bool stochastic_rounding;
     uint64_t seed;

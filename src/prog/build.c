@@ -189,6 +189,14 @@ void vtrn_prog_get(const struct vtrn_prog *prog, int core, uint32_t index, struc
     vtrn_inst_decode_own(words + code->start[index], inst_out);
 }
 
+void vtrn_inst_written(const struct vtrn_inst *inst, uint8_t *written)
+{
+    const struct vtrn_op_info *op = &vtrn_ops[inst->op];
+
+    for (int a = 0; a < op->operands; a++)
+        if (inst->arg[a].kind == VTRN_V_AP && (op->operand[a].access & VTRN_WRITE)) written[inst->arg[a].ap.tensor] = 1;
+}
+
 /* ---------------------------------------------------------------- edges */
 /* The innermost loop whose body holds the instruction; NULL: none. */
 static const struct vtrn_loop *loop_around(const struct vtrn_code *code, uint32_t index)

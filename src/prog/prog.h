@@ -115,6 +115,8 @@ static inline enum vtrn_opcode vtrn_prog_op(const struct vtrn_prog *prog, int co
     const struct vtrn_code *code = &prog->code[core];
     return (enum vtrn_opcode)((const uint32_t *)(const void *)code->words.data)[code->start[index]] & 0xff;
 }
+/* Sets written[t] for each tensor t that the instruction writes; leaves the others. */
+void vtrn_inst_written(const struct vtrn_inst *inst, uint8_t *written);
 /* Takes back the last instructions of a core's list, down to `count`: a front end found a better form. None of them may have
  * been executed, begin or end a loop, or have a dependency edge (false: nothing was taken back). */
 bool vtrn_prog_take_back(struct vtrn_prog *prog, int core, uint32_t count);

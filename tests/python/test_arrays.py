@@ -1,6 +1,7 @@
 """Arguments and results: kinds of arrays, dtypes, in-place writes, no copies, uninitialised memory."""
 
 import resource
+import typing
 
 import ml_dtypes
 import numpy as np
@@ -240,3 +241,139 @@ def test_empty_arrays_and_wrong_devices_are_refused():
         run(lambda x: None, np.zeros((0, 4), np.float32))
     with pytest.raises(TypeError, match="move it to the CPU"):
         run(lambda x: None, torch.zeros(2, 2, device="meta"))
+
+
+# ---- memory that is not plainly the caller's ----
+
+
+def add_in_place(x):
+    t = load(x)
+    nisa.tensor_scalar(t, t, nl.add, 1.0)
+    nisa.dma_copy(x, t)
+
+
+LAYOUTS = {
+    "plain": lambda a: a,
+    "transposed": lambda a: np.ascontiguousarray(a.T).T,
+    "every other column": lambda a: np.repeat(a, 2, 1)[:, ::2],
+    "backwards": lambda a: a[::-1].copy()[::-1],
+    "byte-swapped": lambda a: a.astype(">f4"),
+    "not aligned": lambda a: np.frombuffer(bytearray(1) + bytearray(a.tobytes()), np.uint8)[1:].view(np.float32).reshape(a.shape),
+    "torch transposed": lambda a: torch.from_numpy(a.copy()).T.contiguous().T,
+    "torch leaf": lambda a: torch.from_numpy(a.copy()).requires_grad_(),
+    "torch leaf transposed": lambda a: torch.from_numpy(a.copy()).T.contiguous().T.requires_grad_(),
+    "torch view of a leaf": lambda a: torch.from_numpy(np.ascontiguousarray(a.T)).requires_grad_().T,
+    "torch negated lazily": lambda a: torch._neg_view(torch.from_numpy(-a)),
+}
+
+
+@pytest.mark.parametrize("how", ["kernel", "program"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_is_read_and_written_in_place(layout, how):
+    values = np.arange(48, dtype=np.float32).reshape(8, 6)
+
+    def call(kernel, array):
+        return run(kernel, array) if how == "kernel" else vtrn.trace(kernel, array, target="trn2").run(array)
+
+    def as_numpy(array):
+        return np.asarray(array.detach().resolve_neg()) if isinstance(array, torch.Tensor) else array
+
+    array = LAYOUTS[layout](values.copy())
+    assert (as_numpy(call(add_one, array)) == values + 1).all() and (as_numpy(array) == values).all()
+    call(add_in_place, array)
+    assert (as_numpy(array) == values + 1).all()
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+SEALED = {
+    "read-only": lambda a: read_only(a.copy()),
+    "read-only and strided": lambda a: read_only(np.asfortranarray(a)),
+    "bytes": lambda a: np.frombuffer(a.tobytes(), np.float32).reshape(a.shape),
+    "broadcast": lambda a: np.broadcast_to(a[:1], a.shape),
+    "torch expanded": lambda a: torch.from_numpy(a[:1].copy()).expand(a.shape),
+}
+
+
+@pytest.mark.parametrize("kind", [*SEALED, "mapped file"])
+def test_what_cannot_be_written_is_read_and_refused_for_writing(kind, tmp_path):
+    values = np.arange(48, dtype=np.float32).reshape(8, 6)
+    if kind == "mapped file":
+        np.save(tmp_path / "x.npy", values)
+        array = np.load(tmp_path / "x.npy", mmap_mode="r")
+    else:
+        array = SEALED[kind](values)
+    before = np.asarray(array).copy()
+    program = vtrn.trace(add_one, array, target="trn2")
+    assert (np.asarray(run(add_one, array)) == before + 1).all() and (np.asarray(program.run(array)) == before + 1).all()
+    with pytest.raises(vtrn.NkiValidationError, match="dst: x is read-only"):
+        run(add_in_place, array)
+    with pytest.raises(vtrn.NkiValidationError, match=r"argument 0 \(x\) is read-only, but the program writes it"):
+        vtrn.trace(add_in_place, before, target="trn2").run(array)
+    assert (np.asarray(array) == before).all()
+
+
+@pytest.mark.parametrize(
+    "array, words",
+    [
+        (torch.eye(4).to_sparse(), "sparse or nested"),
+        (np.array([object()]), "dtype object does not exist"),
+        (np.zeros(3, [("a", "f4")]), "does not exist on Trainium"),
+        (np.zeros(3, "M8[s]"), "dtype datetime64"),
+    ],
+)
+def test_arrays_that_are_no_tensors_are_refused(array, words):
+    with pytest.raises(vtrn.NkiTypeError, match=words):
+        run(lambda x: None, array)
+
+
+# ---- what may be returned ----
+
+
+def test_named_tuples_come_and_go():
+    class Pair(typing.NamedTuple):
+        a: object
+        b: object
+
+    x = np.ones((4, 4), np.float32)
+    result = run(lambda p: Pair(add_one(p.a), [add_one(p.b)]), Pair(x, x + 1))
+    assert type(result) is Pair and (result.a == 2).all() and (result.b[0] == 3).all()
+
+
+def yields(x):
+    yield add_one(x)
+
+
+async def waits(x):
+    return add_one(x)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("how", [run, vtrn.trace])
+@pytest.mark.parametrize(
+    "kernel, words",
+    [
+        (yields, "result: a generator; kernels return tensors in tuples, lists and dicts"),
+        (waits, "result: a coroutine"),
+        (lambda x: (add_one(x) for _ in range(2)), "result: a generator"),
+        (lambda x: {add_one(x)}, "result: a set"),
+        (lambda x: [nisa.register_alloc(1)], "result: a register"),
+        (lambda x: tile((4, 4)), "result: tensor .* is on chip"),
+        (lambda x: x[nisa.register_alloc(1)], "result: x .* is addressed by a register"),
+    ],
+)
+def test_what_cannot_be_returned(how, kernel, words):
+    with pytest.raises(vtrn.NkiTypeError, match=words):
+        how(kernel, np.ones((4, 4), np.float32), target="trn2")
+
+
+@pytest.mark.parametrize("how", [run, vtrn.trace])
+@pytest.mark.parametrize("which", [0, 1])
+def test_tensors_of_another_run_cannot_be_returned(how, which):
+    kept, x = [], np.ones((4, 4), np.float32)
+    run(lambda x: kept.extend((x, add_one(x))), x)
+    with pytest.raises(vtrn.NkiValidationError, match="result: .* belongs to another run"):
+        how(lambda x: kept[which], x, target="trn2")

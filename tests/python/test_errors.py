@@ -1,6 +1,7 @@
 """Wrong calls. Each is one line that starts with the kernel's line, names the function and says what is wrong and what would
 be right; none crashes. The table is the front end's part; tests of legality in C hold the rest."""
 
+import functools
 import re
 
 import ml_dtypes
@@ -387,3 +388,60 @@ def test_mixed_float8_formats_are_refused():
     a, b = np.zeros((128, 64), ml_dtypes.float8_e4m3), np.zeros((128, 64), ml_dtypes.float8_e4m3fn)
     with pytest.raises(vtrn.NkiValidationError, match="nisa.nc_matmul"):
         vtrn.run(kernel, a, b, target="trn3")
+
+
+X = np.zeros((4, 4), np.float32)
+OPTIONS = {
+    "threads below": ({"threads": -1}, Value, "threads: -1 is outside 1..4096"),
+    "threads above": ({"threads": 10**9}, Value, "threads: 1000000000 is outside"),
+    "threads far above": ({"threads": 10**30}, Value, "is outside 1..4096"),
+    "threads no number": ({"threads": "many"}, Value, "threads: 'many' is not an integer"),
+    "threads broken": ({"threads": 1.5}, Type, "threads: 1.5 is not an integer"),
+    "seed no number": ({"seed": "a"}, Value, "seed: 'a' is not an integer"),
+    "seed broken": ({"seed": 1.5}, Type, "seed: 1.5 is not an integer"),
+    "target no string": ({"target": 5}, Type, "target: int is not a string: use trn1"),
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_wrong_options_of_a_run(case, monkeypatch):
+    options, error, words = OPTIONS[case]
+    ((name, value),) = options.items()
+    with pytest.raises(error, match=re.escape(words)):
+        vtrn.run(lambda x: None, X, **options)
+    if name != "target":
+        with pytest.raises(error, match=re.escape(words)):
+            vtrn.trace(lambda x: None, X).run(X, **options)
+    if isinstance(value, str):
+        monkeypatch.setenv("VTRN_" + name.upper(), value)
+        with pytest.raises(error, match=re.escape(words)):
+            vtrn.run(lambda x: None, X)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 2**64 - 1, "0x10"])
+def test_every_64_bit_seed_is_a_seed(seed):
+    vtrn.run(lambda x: None, X, seed=seed)
+    vtrn.trace(lambda x: None, X).run(X, seed=seed)
+
+
+@pytest.mark.parametrize("thing", [5, None, "kernel"])
+def test_what_is_no_kernel(thing):
+    for call in (nki.simulate, vtrn.run, vtrn.trace):
+        if not (call is nki.simulate and thing is None):  # nki.jit(None, ...) is a decorator
+            with pytest.raises(Type, match=r"nki.jit: \w+ is not a function"):
+                call(thing)
+
+
+def test_callable_objects_are_kernels():
+    class Scale:
+        def __call__(self, x):
+            return x
+
+    for kernel in (nki.jit(Scale()), nki.jit(functools.partial(Scale()))):
+        assert kernel(X) is X and kernel.__name__ in repr(kernel)
+
+
+@pytest.mark.parametrize("call", [vtrn.run, vtrn.trace, lambda kernel, x: vtrn.profile(kernel)(x)])
+def test_a_run_inside_a_kernel(call):
+    with pytest.raises(vtrn.VtrnError, match=r"test_errors.py:\d+ .* a kernel runs already: call the other kernel in it directly"):
+        vtrn.run(lambda x: call(lambda y: None, X), X)

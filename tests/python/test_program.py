@@ -108,7 +108,7 @@ def test_wrong_arguments_of_a_program():
     program = vtrn.trace(attention, *ARGUMENTS, target="trn2")
     with pytest.raises(TypeError, match=r"argument 0 \(q\): \(4, 4\) float32; the program was recorded with \(64, 96\)"):
         program.run(np.zeros((4, 4), np.float32), *ARGUMENTS[1:])
-    with pytest.raises(TypeError, match="more inputs"):
+    with pytest.raises(TypeError, match="2 arguments; the program has 3 inputs"):
         program.run(*ARGUMENTS[:2])
     with pytest.raises(TypeError, match="the program has 3 inputs"):
         program.run(*ARGUMENTS, ARGUMENTS[0])
@@ -116,6 +116,14 @@ def test_wrong_arguments_of_a_program():
         vtrn.Program.load("no/such/file")
     with pytest.raises(ValueError):
         vtrn.Program.parse("nonsense")
+    with pytest.raises(ValueError, match="characters that UTF-8 does not have"):
+        vtrn.Program.parse("vtrn 1\udcff")
+    for thing in (b"vtrn 1", 5, None):
+        with pytest.raises(TypeError, match="is not a string of assembly text"):
+            vtrn.Program.parse(thing)
+    for thing in (None, [1.0], 5):
+        with pytest.raises(TypeError, match="argument 0: .* is not an array of NumPy, PyTorch or JAX"):
+            program.run(thing, *ARGUMENTS[1:])
 
 
 def test_edges_are_recorded():

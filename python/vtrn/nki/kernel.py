@@ -14,6 +14,9 @@ class Kernel:
     """
 
     def __init__(self, function, options=None):
+        if not callable(function):
+            raise _vtrn.NkiTypeError(f"nki.jit: {type(function).__name__} is not a function")
+        self.__name__ = type(function).__name__  # of callable objects
         functools.update_wrapper(self, function)
         self.function = function
         self.lnc = None

@@ -15,6 +15,7 @@ from vtrn._vtrn import (
 from vtrn.nki.isa import constants
 from vtrn.nki.isa.constants import *  # noqa: F403
 from vtrn.nki.isa.constants import dma_engine, engine, matmul_perf_mode, nc_version, oob_mode, reduce_cmd  # noqa: F401
+from vtrn.nki.language.objects import NKIObject
 from vtrn.settings import current_target as _current_target
 
 # Instructions of the table that are not functions of nki.isa: the sequencer's, and nl.device_print.
@@ -55,6 +56,7 @@ def get_nc_sub_version():
 
 
 __all__ = [
+    "NKIObject",
     "NkiIndexError",
     "NkiInstruction",
     "NkiTypeError",
