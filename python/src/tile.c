@@ -752,7 +752,19 @@ static PyObject *undo(PyObject *module, PyObject *args)
     return PyBool_FromLong(end == t->serial && ext_undo(t, (uint32_t)from));
 }
 
+/* fail(error class, what, text): raises it with the kernel's line before the text. */
+static PyObject *fail(PyObject *module, PyObject *args)
+{
+    PyObject *type;
+    const char *what, *text;
+
+    (void)module;
+    if (PyArg_ParseTuple(args, "Oss:fail", &type, &what, &text)) ext_raise(type, what, "%s", text);
+    return NULL;
+}
+
 PyMethodDef ext_tile_functions[] = {
+    { "fail", fail, METH_VARARGS, "fail(error class, what, text): raises it with the kernel's line" },
     { "tile_view", tile_view, METH_VARARGS, "tile_view(tensor, partition_dim, key)" },
     { "tile_check", tile_check, METH_VARARGS, "tile_check(tensor, unproven, starts, counts)" },
     { "tile_part", tile_part, METH_VARARGS, "tile_part(view, shape, starts, counts)" },

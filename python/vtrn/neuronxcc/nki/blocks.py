@@ -3,7 +3,7 @@
 import itertools
 
 from vtrn import _vtrn
-from vtrn.neuronxcc.nki.tile import Tensor
+from vtrn.neuronxcc.nki.tile import Tensor, fail
 
 
 def _is_all(item):
@@ -55,7 +55,7 @@ class Blocks(Tensor):
         return (*self.prefix, *index)
 
     def _fail(self, text):
-        raise _vtrn.NkiIndexError(f"index: a tensor of {self.said} in blocks of their own: {text}")
+        return fail("index", f"a tensor of {self.said} in blocks of their own: {text}", _vtrn.NkiIndexError)
 
     def reshape(self, shape, *more):
         return self._fail("it cannot be reshaped; reshape a block")

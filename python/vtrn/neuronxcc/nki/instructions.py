@@ -256,6 +256,10 @@ def affine_select(pred, on_true_tile, on_false_value, *, mask=None, dtype=None, 
     shape, value = tuple(data.shape), plain(on_false_value)
     if isinstance(pred, (bool, np.bool_)):
         return tensor_copy(data, dtype=dtype, mask=mask) if pred else memset(shape, value, dtype, mask=mask)
+    if not isinstance(pred, _vtrn.Mask):
+        fail(
+            "nisa.affine_select", f"pred is {type(pred).__name__}; a comparison of index expressions is needed", _vtrn.NkiTypeError
+        )
     data = in_sbuf(data)
     for one in _vtrn.mask_conjuncts(pred)[:-1]:
         data = _select(one, data, value, dtype, None)
@@ -285,6 +289,8 @@ def _select(pred, data, value, dtype, mask):
 
 def iota(expr, dtype, *, mask=None, **_options):
     """The values of an index expression"""
+    if not isinstance(expr, _vtrn.IndexExpression):
+        fail("nisa.iota", f"expr is {type(expr).__name__}; an index expression (nl.arange, nl.mgrid) is needed", _vtrn.NkiTypeError)
     shape = tuple(expr.shape)
     shape = shape if len(shape) > 1 else (*shape, 1)
     pattern = _select_pattern(expr if expr.ndim > 1 else expr[:, None], shape)
@@ -561,7 +567,7 @@ def dma_transpose(src, *, axes=None, mask=None, dtype=None, **_options):
 
 def builtin_custom_op(*_args, **_options):
     """Custom operators are programs of AWS's runtime."""
-    raise _vtrn.NkiUnsupported("nisa.builtin_custom_op: custom operators are libraries of AWS's runtime, which is not here")
+    fail("nisa.builtin_custom_op", "custom operators are libraries of AWS's runtime, which is not here", _vtrn.NkiUnsupported)
 
 
 __all__ = [

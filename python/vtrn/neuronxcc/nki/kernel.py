@@ -6,6 +6,7 @@ import inspect
 
 from vtrn import _vtrn
 from vtrn.neuronxcc.nki.launch import grid_of, launch, record
+from vtrn.neuronxcc.nki.tile import fail
 
 DEFAULT_TARGET = "trn2"  # the newest chip that NKI 0.1 knows; used when nothing else names one
 
@@ -19,7 +20,7 @@ class Latency:
     def get_latency_percentile(self, percentile):
         """Microseconds that the timing model predicts (docs/timing.md)."""
         if not 0 <= percentile <= 100:
-            raise _vtrn.NkiValueError(f"get_latency_percentile: {percentile} is not between 0 and 100")
+            fail("get_latency_percentile", f"{percentile} is not between 0 and 100")
         if self._us is None:
             self._us = self._measure().time().total_ps / 1e6
         return self._us

@@ -7,7 +7,7 @@ import threading
 
 from vtrn import _vtrn
 from vtrn import launch as _launch
-from vtrn.neuronxcc.nki.tile import Tensor, copy_into
+from vtrn.neuronxcc.nki.tile import Tensor, copy_into, fail, whole
 from vtrn.nki.language import tiles
 
 _local = threading.local()
@@ -62,7 +62,7 @@ def instance():
     """The running program instance."""
     found = getattr(_local, "instance", None)
     if found is None:
-        raise _vtrn.NkiValidationError("neuronxcc.nki: outside a kernel; kernels are functions with nki.jit (or nki.trace, ...)")
+        fail("neuronxcc.nki", "outside a kernel; kernels are functions with nki.jit (or nki.trace, ...)", _vtrn.NkiValidationError)
     return found
 
 
@@ -97,9 +97,9 @@ def _in_hbm(value):
 
 def grid_of(key):
     """The sizes of ``kernel[key]``. A size of 0 is one program instance, as published launches have it."""
-    sizes = tuple(int(size) for size in (key if isinstance(key, tuple) else (key,)))
+    sizes = tuple(whole("launch grid", size) for size in (key if isinstance(key, tuple) else (key,)))
     if any(size < 0 for size in sizes):
-        raise _vtrn.NkiValueError(f"launch grid {sizes}: sizes must be positive")
+        fail("launch grid", f"sizes must be positive, not {sizes}")
     return tuple(max(size, 1) for size in sizes)
 
 
@@ -162,7 +162,7 @@ def program_id(axis):
     if not ids and axis == 0:
         return 0
     if not 0 <= axis < len(ids):
-        raise _vtrn.NkiValueError(f"nl.program_id: axis {axis}; the launch grid has {len(ids)} dimensions")
+        fail("nl.program_id", f"axis {axis}; the launch grid has {len(ids)} dimensions")
     return ids[axis]
 
 

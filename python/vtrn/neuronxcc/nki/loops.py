@@ -3,7 +3,7 @@
 from vtrn import _vtrn
 from vtrn.neuronxcc.nki import maths
 from vtrn.neuronxcc.nki.launch import call_site, instance
-from vtrn.neuronxcc.nki.tile import boxes_of, copy_into, emit_compute, fill, in_sbuf, isa, on_chip, plain
+from vtrn.neuronxcc.nki.tile import boxes_of, copy_into, emit_compute, fail, fill, in_sbuf, isa, on_chip, whole
 
 
 class LoopIndex(int):
@@ -20,7 +20,7 @@ def _loop(site, args):
     entry = [site, 0]
     running.append(entry)
     try:
-        for number, value in enumerate(range(*(int(plain(a)) for a in args))):
+        for number, value in enumerate(range(*args)):
             entry[1] = number
             yield LoopIndex(value, entry)
     finally:
@@ -29,24 +29,25 @@ def _loop(site, args):
 
 def affine_range(*args, **_options):
     """Python's range: the loop is unrolled."""
-    return _loop(call_site(), args)
+    return _loop(call_site(), [whole("nl.affine_range", a) for a in args])
 
 
 def sequential_range(*args, **_options):
     """Python's range: the loop is unrolled."""
-    return _loop(call_site(), args)
+    return _loop(call_site(), [whole("nl.sequential_range", a) for a in args])
 
 
 def static_range(*args, **_options):
     """Python's range: the loop is unrolled."""
-    return _loop(call_site(), args)
+    return _loop(call_site(), [whole("nl.static_range", a) for a in args])
 
 
 def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, **_options):
     """Reduces a tile over the iterations of its loops; after the last one the result is complete."""
     indices = list(loop_indices) if isinstance(loop_indices, (tuple, list)) else [loop_indices]
     if not all(isinstance(i, LoopIndex) for i in indices):
-        raise _vtrn.NkiTypeError("nl.loop_reduce: loop_indices must be variables of nl.affine_range or nl.sequential_range loops")
+        text = "loop_indices must be variables of nl.affine_range or nl.sequential_range loops"
+        fail("nl.loop_reduce", text, _vtrn.NkiTypeError)
     others = [entry for entry in instance().loops if not any(entry is i.loop for i in indices)]
     key = (call_site(), tuple(map(tuple, others)))
     op, name = maths.op_name(op), maths.named(dtype, x.data.dtype)

@@ -198,7 +198,9 @@ def where(condition, x, y, *, dtype=None, mask=None, **_options):
 
 
 def axes_of(what, x, axis):
-    axes = [axis] if isinstance(axis, (int, np.integer)) else list(axis)
+    axes = [axis] if not isinstance(axis, (tuple, list)) else axis
+    if not all(isinstance(a, (int, np.integer)) for a in axes):
+        fail(what, f"axis {axis!r}; an integer or a list of integers is needed", _vtrn.NkiTypeError)
     axes = sorted(int(a) + x.ndim if a < 0 else int(a) for a in axes)
     if not axes or axes[0] < 1 or axes[-1] >= x.ndim:
         fail(

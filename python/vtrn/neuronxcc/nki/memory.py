@@ -24,6 +24,7 @@ from vtrn.neuronxcc.nki.tile import (
     part,
     plain,
     spread,
+    whole,
 )
 from vtrn.nki.language import tiles
 from vtrn.nki.language.memory import par_dim
@@ -71,7 +72,7 @@ def ndarray(shape, dtype, *, buffer=None, name="", **_options):
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     dtype = dtype_name(dtype)
     par = _partition_dim(shape)
-    shape = tuple(int(n) for n in shape)
+    shape = tuple(whole("nl.ndarray: shape", n) for n in shape)
     if hasattr(buffer, "place"):
         return buffer.place(shape, dtype, par, name)
     buffer = tiles.sbuf if buffer is None else buffer

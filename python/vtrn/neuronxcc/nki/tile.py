@@ -6,6 +6,7 @@ one operation: one for each box of its mask. A value that was only just made is 
 
 import math
 import numbers
+import operator
 import sys
 
 import numpy as np
@@ -36,12 +37,23 @@ def dtype_name(dtype):
 
 
 def fail(what, text, error=_vtrn.NkiValueError):
-    raise error(f"{what}: {text}")
+    """Raises the error with the kernel's line."""
+    return _vtrn.fail(error, what, text)
 
 
 def plain(value):
     """A NumPy scalar as Python's number."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def whole(what, value):
+    """An integer; floats that are one count, as divisions give them."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return int(value)
+    if not hasattr(value, "__index__"):
+        kind = "a tile, whose value only the chip knows" if isinstance(value, Tensor) else repr(value)
+        fail(what, f"{kind}; an integer is needed", _vtrn.NkiTypeError)
+    return operator.index(value)
 
 
 # ---- masks ----
@@ -176,6 +188,27 @@ class Tensor:
         return repr(self.data)
 
     __hash__ = object.__hash__
+
+    # what only arrays have: a tile's values are on the chip
+
+    __array_ufunc__ = None
+
+    def __array__(self, *_args, **_options):
+        return fail("numpy", f"{self!r} has no values for NumPy while the kernel is made; use nl.* functions", _vtrn.NkiTypeError)
+
+    def __bool__(self):
+        if self.par >= 0 and self.data.dtype == "bool_":
+            self._no_value("if, and, or, not", "masks, nl.where, nl.logical_and, ...")
+        return True
+
+    def __int__(self):
+        return self._no_value("int", "nl.* functions")
+
+    def __float__(self):
+        return self._no_value("float", "nl.* functions")
+
+    def _no_value(self, what, instead):
+        return fail(what, f"{self!r}: only the chip knows the value; use {instead}", _vtrn.NkiTypeError)
 
     # views
 
@@ -479,6 +512,9 @@ def _column(tile, shape):
 def fill(target, value, mask=None):
     """The same number where the mask holds."""
     value = plain(value)
+    if not isinstance(value, (bool, int, float)):
+        hint = "; arrays come in as arguments of the kernel, or by nl.shared_constant" if isinstance(value, np.ndarray) else ""
+        fail("assignment", f"{type(value).__name__} is neither a tile nor a number{hint}", _vtrn.NkiTypeError)
     shape = tuple(target.shape)
     if target.par < 0:
         one = on_chip((1, 1), target.data.dtype)

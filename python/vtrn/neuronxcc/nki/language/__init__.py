@@ -9,6 +9,7 @@ from vtrn._vtrn import IndexExpression as _IndexExpression
 from vtrn._vtrn import ds
 from vtrn.neuronxcc.nki import maths as _maths
 from vtrn.neuronxcc.nki.index import arange, mgrid
+from vtrn.neuronxcc.nki.keywords import check_all as _check_all
 from vtrn.neuronxcc.nki.launch import num_programs, program_id, program_ndim
 from vtrn.neuronxcc.nki.loops import affine_range, loop_reduce, sequential_range, static_range
 from vtrn.neuronxcc.nki.maths import dropout, matmul, mean, rms_norm, softmax, transpose, var, where
@@ -84,9 +85,9 @@ def device_print(prefix, x, *, mask=None, **_options):
     _vtrn.functions["device_print"](prefix, x.checked().data)
 
 
-def broadcast_to(x, shape, *_args, **_options):
+def broadcast_to(src, shape, *_args, **_options):
     """A tile in a larger shape; partitions are copied, free dimensions are a view."""
-    return x.broadcast_to(shape)
+    return src.broadcast_to(shape)
 
 
 def expand_dims(data, axis):
@@ -111,6 +112,10 @@ def _one(maker, *name):
     return function
 
 
+def _copy(src, dtype=None, mask=None, **_options):
+    return _maths.copy(src, dtype, mask)
+
+
 def _reduction(name, op, default=None):
     def function(x, axis, dtype=None, mask=None, keepdims=False, **_options):
         return _maths.reduce("nl." + name, op, x, axis, default if dtype is None else dtype, mask, keepdims)
@@ -126,7 +131,8 @@ _REDUCTIONS = {"sum": "add", "max": "maximum", "min": "minimum", "prod": "multip
 
 def _functions():
     made = {name: _one(_maths.own(name)) for name in _SEVERAL}
-    made.update({name: _one(getattr(_maths, name)) for name in ("copy", "reciprocal", "negative", "logical_not")})
+    made.update({name: _one(getattr(_maths, name)) for name in ("reciprocal", "negative", "logical_not")})
+    made["copy"] = _copy
     made.update({name: _reduction(name, op) for name, op in _REDUCTIONS.items()})
     made["all"] = _reduction("all", "logical_and", bool)
     for name, op in _vtrn.ops.items():
@@ -191,6 +197,7 @@ def _give_operators():
 
 
 _give_operators()
+_check_all("nl", globals())
 
 __all__ = [
     *(name for name in _FUNCTIONS if name not in ("abs", "all", "max", "min", "sum")),
