@@ -54,6 +54,10 @@ static int set_tensor_name(struct trace *t, const char *what, struct vtrn_tensor
     Py_ssize_t length = 0;
     const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &length) : NULL;
 
+    if (!text && PyErr_Occurred()) {
+        PyErr_Clear();
+        return ext_raise(ext_errors.value, what, "the name has characters that UTF-8 does not have");
+    }
     if (!text) return ext_raise(ext_errors.type, what, "name is %.100s, not a string", Py_TYPE(name)->tp_name);
     if (length == 0) return 0;
     if (vtrn_prog_string(t->session->prog, text, (size_t)length, &proto->name) < 0)
@@ -138,7 +142,7 @@ static int take_ndarray_args(PyObject *const *args, Py_ssize_t nargs, PyObject *
         while (at < NDARRAY_ARGS && ndarray_keyword[at] != keyword) at++;
         for (int k = 0; at == NDARRAY_ARGS && k < NDARRAY_ARGS; k++) /* not interned */
             if (PyUnicode_CompareWithASCIIString(keyword, ndarray_arg[k]) == 0) at = k;
-        if (at == NDARRAY_ARGS) return ext_raise(ext_errors.type, "nl.ndarray", "no argument %s", PyUnicode_AsUTF8(keyword));
+        if (at == NDARRAY_ARGS) return ext_raise(ext_errors.type, "nl.ndarray", "no argument %s", ext_utf8(keyword));
         if (out[at]) return ext_raise(ext_errors.type, "nl.ndarray", "argument %s is given twice", ndarray_arg[at]);
         out[at] = args[nargs + i];
     }

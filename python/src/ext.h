@@ -159,6 +159,8 @@ PyObject *ext_tensor_of_storage(struct storage *storage, const int64_t *shape, i
 PyObject *ext_dims_tuple(const int64_t *dims, int n);
 /* Reads ints from a tuple or list. -1 with an error naming `what`. */
 int ext_dims_read(PyObject *obj, int64_t *dims, int max, const char *what);
+/* An integer of any kind; `name` says which one it is ("step"). -1 with an error naming `what`. */
+int ext_integer(PyObject *obj, const char *what, const char *name, int64_t *value_out);
 int ext_dim_number(const struct nki_tensor *t, PyObject *obj, const char *what, int *dim_out); /* negative: from the end */
 bool ext_on_chip(const struct nki_tensor *t);
 char *ext_tensor_text(const struct nki_tensor *t, char *out, size_t size); /* "x (128, 512) bfloat16 sbuf" */
@@ -254,6 +256,8 @@ void ext_where_fini(struct where_cache *cache);
 /* Raises `type` with "kernel.py:41 what: message". Always returns -1. */
 int ext_raise(PyObject *type, const char *what, const char *fmt, ...) VTRN_PRINTF(3, 4);
 #define EXT_NULL(call) ((void)(call), (PyObject *)NULL)
+/* The text of a str in UTF-8; "?" where it has none. */
+const char *ext_utf8(PyObject *text);
 /* Raises what a library call reported; `what` NULL: the text already says where. Always returns -1. */
 int ext_raise_status(enum vtrn_status status, const struct vtrn_error *err, const char *what);
 #endif

@@ -86,8 +86,16 @@ static int take_slice(struct indexer *x, PyObject *slice)
     if (VTRN_LIKELY(plain_slice((PySliceObject *)slice, size, &plain_start, &plain_stop)))
         return take_range(x, plain_start, 1, plain_stop - plain_start);
 
-    if (PySlice_Unpack(slice, &start, &stop, &step) < 0) return -1;
+    if (PySlice_Unpack(slice, &start, &stop, &step) < 0) {
+        bool is_step = PyErr_ExceptionMatches(PyExc_ValueError);
+
+        if (!is_step && !PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+        PyErr_Clear();
+        if (is_step) return index_error(x, "dimension %d: step 0; it must be at least 1", x->dim);
+        return ext_raise(ext_errors.type, "index", "dimension %d: the bounds of a slice are integers, registers or left out", x->dim);
+    }
     if (step < 1) return index_error(x, "dimension %d: step %zd; it must be at least 1", x->dim, step);
+    if (step > size) step = size; /* reaches no second element either, and fits in a stride */
     if (start == stop && start >= 0 && start <= size) return take_range(x, start, step, 0); /* an empty share of the work */
     count = PySlice_AdjustIndices(size, &start, &stop, step);
     if (count < 1)
@@ -116,7 +124,7 @@ static int take_register(struct indexer *x, PyObject *reg, int64_t count)
     const struct nki_register *r = (struct nki_register *)reg;
 
     if (r->known || (x->on_chip && x->dim == 0)) { /* partitions cannot be chosen while the chip runs */
-        Py_ssize_t index = PyNumber_AsSsize_t(reg, PyExc_IndexError);
+        Py_ssize_t index = PyNumber_AsSsize_t(reg, NULL); /* too large ones are cut: outside of any tensor */
 
         if (index == -1 && PyErr_Occurred()) return -1;
         if (count == 0) return take_integer(x, index);
@@ -138,7 +146,7 @@ static int take_ds(struct indexer *x, const struct nki_ds *ds)
 
     if (IS_REGISTER(ds->start) && ds->size == 0) return take_range(x, 0, 1, 0);
     if (IS_REGISTER(ds->start)) return take_register(x, ds->start, ds->size);
-    start = PyLong_AsLongLong(ds->start);
+    start = PyNumber_AsSsize_t(ds->start, NULL);
     if (start == -1 && PyErr_Occurred()) return -1;
     if (start < 0 || start > size - ds->size)
         return index_error(x, "dimension %d: nl.ds(%lld, %lld) is outside 0..%lld", x->dim, (long long)start, (long long)ds->size,
@@ -152,6 +160,13 @@ static int take_new_axis(struct indexer *x)
     return add_dim(x, 0, 1);
 }
 
+static int refuse_index(PyObject *item)
+{
+    PyErr_Clear();
+    return ext_raise(ext_errors.type, "index", "%.100s is not an index: use integers, slices, nl.ds, ... or a register%s",
+                     Py_TYPE(item)->tp_name, IS_TENSOR(item) ? " (a tensor of indices: .ap(vector_offset=) or .select())" : "");
+}
+
 static inline int take_item(struct indexer *x, PyObject *item)
 {
     Py_ssize_t index;
@@ -161,11 +176,9 @@ static inline int take_item(struct indexer *x, PyObject *item)
     if (small_int(item, &number)) return take_integer(x, number);
     if (Py_TYPE(item) == &nki_ds_type) return take_ds(x, (struct nki_ds *)item);
     if (IS_REGISTER(item)) return take_register(x, item, 0);
-    if (PyBool_Check(item) || !PyIndex_Check(item))
-        return ext_raise(ext_errors.type, "index", "%.100s is not an index: use integers, slices, nl.ds, ... or a register%s",
-                         Py_TYPE(item)->tp_name, IS_TENSOR(item) ? " (a tensor of indices: .ap(vector_offset=) or .select())" : "");
-    index = PyNumber_AsSsize_t(item, PyExc_IndexError);
-    if (index == -1 && PyErr_Occurred()) return -1;
+    if (PyBool_Check(item) || !PyIndex_Check(item)) return refuse_index(item);
+    index = PyNumber_AsSsize_t(item, NULL); /* too large ones are cut: outside of any tensor */
+    if (index == -1 && PyErr_Occurred()) return PyErr_ExceptionMatches(PyExc_TypeError) ? refuse_index(item) : -1;
     return take_integer(x, index);
 }
 
@@ -291,15 +304,14 @@ PyObject *ext_ds(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyOb
 {
     PyObject *start = NULL, *size = NULL;
     struct nki_ds *ds;
-    Py_ssize_t count;
+    int64_t count;
 
     (void)module;
     if (nargs > 2) return EXT_NULL(ext_raise(ext_errors.type, "nl.ds", "takes start and size, %zd arguments given", nargs));
     if (ds_argument(kwnames, args, nargs, 0, "start", &start) < 0) return NULL;
     if (ds_argument(kwnames, args, nargs, 1, "size", &size) < 0) return NULL;
-    count = PyNumber_AsSsize_t(size, PyExc_OverflowError);
-    if (count == -1 && PyErr_Occurred()) return NULL;
-    if (count < 0) return EXT_NULL(ext_raise(ext_errors.value, "nl.ds", "size %zd; it cannot be negative", count));
+    if (ext_integer(size, "nl.ds", "size", &count) < 0) return NULL;
+    if (count < 0) return EXT_NULL(ext_raise(ext_errors.value, "nl.ds", "size %lld; it cannot be negative", (long long)count));
     start = IS_REGISTER(start) ? Py_NewRef(start) : PyNumber_Index(start);
     if (!start) return NULL;
     ds = PyObject_New(struct nki_ds, &nki_ds_type);

@@ -135,8 +135,8 @@ static int take_keyword(struct nisa_function *f, struct nisa_call *call, uint8_t
         *name_out = value;
         return 0;
     }
-    accepted = ext_compat_keyword(call, PyUnicode_AsUTF8(keyword), value);
-    if (accepted == 0) return ext_raise(ext_errors.type, f->label, "no argument %s", PyUnicode_AsUTF8(keyword));
+    accepted = ext_compat_keyword(call, ext_utf8(keyword), value);
+    if (accepted == 0) return ext_raise(ext_errors.type, f->label, "no argument %s", ext_utf8(keyword));
     return accepted < 0 ? -1 : 0;
 }
 
@@ -171,7 +171,7 @@ static int note_write(const char *label, const struct vtrn_operand_info *info, P
     if (!IS_TENSOR(obj)) return 0;
     storage = ((struct nki_tensor *)obj)->storage;
     if (VTRN_UNLIKELY(storage->readonly))
-        return ext_raise(ext_errors.validation, label, "%s: %.100s is read-only", info->name, PyUnicode_AsUTF8(storage->name));
+        return ext_raise(ext_errors.validation, label, "%s: %.100s is read-only", info->name, ext_utf8(storage->name));
     storage->written = 1;
     return 0;
 }
@@ -207,6 +207,10 @@ static int set_name(struct trace *t, const char *label, PyObject *name)
 
     if (name == Py_None) return 0;
     text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &length) : NULL;
+    if (!text && PyErr_Occurred()) {
+        PyErr_Clear();
+        return ext_raise(ext_errors.value, label, "name has characters that UTF-8 does not have");
+    }
     if (!text) return ext_raise(ext_errors.type, label, "name is %.100s, not a string", Py_TYPE(name)->tp_name);
     if (vtrn_prog_string(t->session->prog, text, (size_t)length, &t->inst.name) < 0)
         return ext_raise(ext_errors.value, label, "name is too long");

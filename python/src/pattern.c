@@ -25,11 +25,19 @@ static bool is_integer_dtype(int dtype)
 }
 
 /* ---------------------------------------------------------------- dynamic indices */
+static int move_offset(struct nki_tensor *v, const char *method, int64_t index, int64_t scale)
+{
+    int64_t distance;
+
+    if (vtrn_mul_i64(index, scale, &distance) && vtrn_add_i64(v->offset, distance, &v->offset)) return 0;
+    return pattern_error(v, method, "index %lld times %lld elements is more than any tensor", (long long)index, (long long)scale);
+}
+
 /* Adds index * scale to the view's address: an integer at once, a register or a one-element tensor when it runs. */
 static int add_scalar_index(struct nki_tensor *v, const char *method, PyObject *index, int64_t scale, int64_t limit)
 {
     struct vtrn_value value;
-    Py_ssize_t number;
+    int64_t number;
 
     if (IS_TENSOR(index)) {
         const struct nki_tensor *t = (struct nki_tensor *)index;
@@ -43,16 +51,13 @@ static int add_scalar_index(struct nki_tensor *v, const char *method, PyObject *
 
         if (!reg->known) return ext_view_add_dyn(v, VTRN_DYN_REG, index, scale, limit);
         if (ext_register_value(NULL, index, method, &value) < 0) return -1;
-        v->offset += value.i * scale;
-        return 0;
+        return move_offset(v, method, value.i, scale);
     }
     if (!PyIndex_Check(index))
         return ext_raise(ext_errors.type, method, "the index is %.100s; a register, an integer or a (1, 1) tensor is needed",
                          Py_TYPE(index)->tp_name);
-    number = PyNumber_AsSsize_t(index, PyExc_OverflowError);
-    if (number == -1 && PyErr_Occurred()) return -1;
-    v->offset += number * scale;
-    return 0;
+    if (ext_integer(index, method, "the index", &number) < 0) return -1;
+    return move_offset(v, method, number, scale);
 }
 
 static int add_vector_index(const struct nki_tensor *t, struct nki_tensor *v, const char *method, PyObject *index, int64_t scale,
@@ -179,7 +184,7 @@ static int apply_indices(const struct nki_tensor *t, struct nki_tensor *v, const
 static int read_offset(const struct nki_tensor *t, struct nki_tensor *v, PyObject *offset)
 {
     int from = vtrn_dtypes[t->dtype].size_bytes, to = vtrn_dtypes[v->dtype].size_bytes;
-    Py_ssize_t extra = 0;
+    int64_t extra = 0;
 
     if (t->offset * from % to != 0)
         return pattern_error(t, "ap", "the view's offset of %lld bytes is not a multiple of the dtype's %d",
@@ -188,11 +193,10 @@ static int read_offset(const struct nki_tensor *t, struct nki_tensor *v, PyObjec
         if (!PyIndex_Check(offset))
             return ext_raise(ext_errors.type, "ap", "offset is %.100s, not an integer (registers: scalar_offset)",
                              Py_TYPE(offset)->tp_name);
-        extra = PyNumber_AsSsize_t(offset, PyExc_OverflowError);
-        if (extra == -1 && PyErr_Occurred()) return -1;
+        if (ext_integer(offset, "ap", "offset", &extra) < 0) return -1;
     }
-    v->offset = t->offset * from / to + extra;
-    if (v->offset < 0) return pattern_error(t, "ap", "offset %zd lies before the tensor", extra);
+    if (!vtrn_add_i64(t->offset * from / to, extra, &v->offset) || v->offset < 0)
+        return pattern_error(t, "ap", "offset %lld lies %s the tensor", (long long)extra, extra < 0 ? "before" : "behind");
     return 0;
 }
 
@@ -322,7 +326,7 @@ static PyObject *pattern_indirect(PyObject *self, PyObject *args, PyObject *kwar
     PyObject *index, *count_obj = Py_None;
     const struct nki_tensor *x;
     struct nki_tensor *v;
-    Py_ssize_t count;
+    int64_t count;
     int64_t free_elems = 1;
 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:indirect", names, &index, &count_obj)) return NULL;
@@ -333,10 +337,10 @@ static PyObject *pattern_indirect(PyObject *self, PyObject *args, PyObject *kwar
     if (x->storage->space != VTRN_SBUF || x->ndim != 2 || x->shape[0] != t->shape[0] || !is_integer_dtype(x->dtype))
         return EXT_NULL(pattern_error(x, "indirect", "the index must be (%lld, K) integers in SBUF", (long long)t->shape[0]));
     if (t->ndyn) return EXT_NULL(pattern_error(t, "indirect", "the view is indirect already"));
-    count = count_obj == Py_None ? (Py_ssize_t)ext_tensor_elems(x) : PyNumber_AsSsize_t(count_obj, PyExc_OverflowError);
-    if (count == -1 && PyErr_Occurred()) return NULL;
+    count = ext_tensor_elems(x);
+    if (count_obj != Py_None && ext_integer(count_obj, "indirect", "num_elem", &count) < 0) return NULL;
     if (count < 1 || count > ext_tensor_elems(x))
-        return EXT_NULL(pattern_error(x, "indirect", "num_elem %zd is outside 1..%lld", count, (long long)ext_tensor_elems(x)));
+        return EXT_NULL(pattern_error(x, "indirect", "num_elem %lld is outside 1..%lld", (long long)count, (long long)ext_tensor_elems(x)));
     for (int i = 1; i < t->ndim; i++) free_elems *= t->shape[i];
     v = ext_view_of(t);
     if (!v) return NULL;

@@ -83,14 +83,9 @@ int ext_register_value(struct trace *t, PyObject *obj, const char *what, struct 
 
 static int operand(struct trace *t, PyObject *obj, const char *what, struct vtrn_value *value)
 {
-    Py_ssize_t number;
-
     if (IS_REGISTER(obj)) return ext_register_value(t, obj, what, value);
-    number = PyNumber_AsSsize_t(obj, PyExc_OverflowError);
-    if (number == -1 && PyErr_Occurred()) return -1;
     value->kind = VTRN_V_INT;
-    value->i = number;
-    return 0;
+    return ext_integer(obj, what, "the number", &value->i);
 }
 
 /* ---------------------------------------------------------------- looking at the value */
@@ -305,13 +300,13 @@ static PyObject *register_alloc(PyObject *module, PyObject *args, PyObject *kwar
 
 static PyObject *known_register(PyObject *module, PyObject *arg)
 {
-    long value = PyLong_AsLong(arg);
+    int64_t value;
     struct nki_register *reg;
 
     (void)module;
-    if (value == -1 && PyErr_Occurred()) return NULL;
+    if (ext_integer(arg, "nl.dynamic_range", "the index", &value) < 0) return NULL;
     if (value < INT32_MIN || value > INT32_MAX)
-        return EXT_NULL(ext_raise(ext_errors.value, "nl.dynamic_range", "%ld does not fit in a 32-bit register", value));
+        return EXT_NULL(ext_raise(ext_errors.value, "nl.dynamic_range", "%lld does not fit in a 32-bit register", (long long)value));
     reg = (struct nki_register *)new_object(NULL, 0);
     if (reg) reg->value = (int32_t)value;
     return (PyObject *)reg;
@@ -328,15 +323,16 @@ static void enter_loop(struct trace *t)
 static PyObject *loop_begin(PyObject *module, PyObject *args)
 {
     struct trace *t = ext_trace("nl.fori_loop");
-    PyObject *lower, *upper, *index;
+    PyObject *lower, *upper, *step_obj, *index;
     struct vtrn_inst *inst;
-    int step;
+    int64_t step;
 
     (void)module;
-    if (!t || !PyArg_ParseTuple(args, "OOi:loop_begin", &lower, &upper, &step)) return NULL;
+    if (!t || !PyArg_ParseTuple(args, "OOO:loop_begin", &lower, &upper, &step_obj)) return NULL;
+    if (ext_integer(step_obj, "nl.fori_loop", "step", &step) < 0) return NULL;
     if (!is_operand(lower) || !is_operand(upper))
         return EXT_NULL(ext_raise(ext_errors.type, "nl.fori_loop", "the bounds must be integers or registers"));
-    if (step < 1) return EXT_NULL(ext_raise(ext_errors.value, "nl.fori_loop", "step %d; it must be at least 1", step));
+    if (step < 1) return EXT_NULL(ext_raise(ext_errors.value, "nl.fori_loop", "step %lld; it must be at least 1", (long long)step));
     index = alloc_register(t);
     if (!index) return NULL;
     inst = ext_begin(t, VTRN_OP_loop_begin);

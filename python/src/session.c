@@ -374,8 +374,8 @@ static PyObject *session_input(PyObject *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "UOOKnpO:input", &name, &shape, &dtype, &address, &size, &readonly, &owner)) return NULL;
     if (!s->prog) return EXT_NULL(ext_raise(ext_errors.error, "input", "the run has ended"));
-    rank = ext_dims_read(shape, proto.dim, VTRN_TENSOR_RANK, PyUnicode_AsUTF8(name));
-    if (rank < 0 || (type = ext_dtype(dtype, PyUnicode_AsUTF8(name))) < 0) return NULL;
+    rank = ext_dims_read(shape, proto.dim, VTRN_TENSOR_RANK, ext_utf8(name));
+    if (rank < 0 || (type = ext_dtype(dtype, ext_utf8(name))) < 0) return NULL;
     proto.rank = (uint8_t)rank;
     proto.dtype = (uint8_t)type;
     tensor = ext_declare(&s->trace[0], "argument", &proto, name);
@@ -384,7 +384,7 @@ static PyObject *session_input(PyObject *self, PyObject *args)
     status = vtrn_mem_bind(vtrn_chip_mem(s->chip), s->prog, ((struct nki_tensor *)tensor)->storage->tensor,
                            (void *)(uintptr_t)address, (size_t)size, &err);
     if (status < 0 || PyList_Append(s->owners, owner) < 0) {
-        if (status < 0) ext_raise_status(status, &err, PyUnicode_AsUTF8(name));
+        if (status < 0) ext_raise_status(status, &err, ext_utf8(name));
         Py_DECREF(tensor);
         return NULL;
     }

@@ -272,7 +272,7 @@ static int print_dims(char *out, size_t size, const int64_t *dims, int n)
 
 char *ext_tensor_text(const struct nki_tensor *t, char *out, size_t size)
 {
-    const char *name = PyUnicode_AsUTF8(t->storage->name);
+    const char *name = ext_utf8(t->storage->name);
     int used = snprintf(out, size, "%s ", name && name[0] ? name : "tensor");
 
     if (used >= (int)size) return out;

@@ -2,6 +2,8 @@
  * its row of the instruction table; whether the value is legal there is the library's business (prog/legal.c). */
 #include "ext.h"
 
+#include <math.h>
+
 /* ---------------------------------------------------------------- dtypes */
 static PyObject *dtype_name[VTRN_DT_COUNT]; /* interned; filled in at import */
 
@@ -46,18 +48,15 @@ int ext_dtype(PyObject *obj, const char *what)
     for (int i = 1; i < VTRN_DT_COUNT; i++)
         if (obj == dtype_name[i]) return i;
     if (PyUnicode_Check(obj)) {
-        const char *name = PyUnicode_AsUTF8(obj);
-
-        if (!name) return -1;
-        dtype = dtype_by_name(name);
+        dtype = dtype_by_name(ext_utf8(obj));
     } else {
         dtype = obj == Py_None ? VTRN_DT_NONE : dtype_by_attribute(obj);
     }
     if (dtype != VTRN_DT_NONE) return dtype;
     text = PyObject_Str(obj);
     if (!text) return -1;
-    ext_raise(ext_errors.type, what, "dtype %.100s: Trainium has no such data type%s", PyUnicode_AsUTF8(text),
-              strstr(PyUnicode_AsUTF8(text), "64") ? "; convert to a 32-bit one first" : "; use nl.float32, nl.bfloat16, ...");
+    ext_raise(ext_errors.type, what, "dtype %.100s: Trainium has no such data type%s", ext_utf8(text),
+              strstr(ext_utf8(text), "64") ? "; convert to a 32-bit one first" : "; use nl.float32, nl.bfloat16, ...");
     Py_DECREF(text);
     return -1;
 }
@@ -239,11 +238,16 @@ static int number_value(const char *op, const struct vtrn_operand_info *info, Py
     if (PyIndex_Check(obj) && !IS_REGISTER(obj)) {
         PyObject *number = PyNumber_Index(obj);
 
-        if (!number) return -1;
-        value->num = PyLong_AsDouble(number);
-        Py_DECREF(number);
-        value->is_int = 1;
-        return value->num == -1.0 && PyErr_Occurred() ? -1 : 0;
+        if (number) {
+            value->num = PyLong_AsDouble(number);
+            Py_DECREF(number);
+            value->is_int = 1;
+            if (value->num != -1.0 || !PyErr_Occurred()) return 0;
+            PyErr_Clear();
+            return ext_raise(ext_errors.value, op, "%s is an integer that is larger than any float", info->name);
+        }
+        if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+        PyErr_Clear(); /* arrays and torch tensors may hold one float, or be no number */
     }
     if (!IS_TENSOR(obj) && !PyUnicode_Check(obj) && PyNumber_Check(obj) && !IS_REGISTER(obj)) {
         value->num = PyFloat_AsDouble(obj);
@@ -263,15 +267,13 @@ static int scalar_value(struct trace *t, const char *op, const struct vtrn_opera
 
 static int integer_value(const char *op, const struct vtrn_operand_info *info, PyObject *obj, struct vtrn_value *value)
 {
-    Py_ssize_t number;
+    double real = PyFloat_Check(obj) ? PyFloat_AS_DOUBLE(obj) : NAN;
 
-    if (PyFloat_Check(obj) && PyFloat_AS_DOUBLE(obj) == (double)(int64_t)PyFloat_AS_DOUBLE(obj)) {
-        value->i = (int64_t)PyFloat_AS_DOUBLE(obj); /* 4.0: kernels compute sizes with floats at times */
+    if (fabs(real) < 0x1p62 && real == (double)(int64_t)real) {
+        value->i = (int64_t)real; /* 4.0: kernels compute sizes with floats at times */
     } else {
         if (!PyIndex_Check(obj) || IS_REGISTER(obj)) return WRONG(obj, info, op, "an integer");
-        number = PyNumber_AsSsize_t(obj, PyExc_OverflowError);
-        if (number == -1 && PyErr_Occurred()) return -1;
-        value->i = number;
+        if (ext_integer(obj, op, info->name, &value->i) < 0) return -1;
     }
     value->kind = VTRN_V_INT;
     return 0;
@@ -329,7 +331,11 @@ static int string_value(struct trace *t, const char *op, const struct vtrn_opera
     const char *text = PyUnicode_Check(obj) ? PyUnicode_AsUTF8AndSize(obj, &length) : NULL;
     uint32_t index;
 
-    if (!text) return PyErr_Occurred() ? -1 : WRONG(obj, info, op, "a string");
+    if (!text && PyErr_Occurred()) {
+        PyErr_Clear();
+        return ext_raise(ext_errors.value, op, "%s has characters that UTF-8 does not have", info->name);
+    }
+    if (!text) return WRONG(obj, info, op, "a string");
     if (vtrn_prog_string(t->session->prog, text, (size_t)length, &index) < 0)
         return ext_raise(ext_errors.value, op, "%s is too long or holds a zero character", info->name);
     value->kind = VTRN_V_INT;

@@ -35,28 +35,42 @@ int ext_dims_read(PyObject *obj, int64_t *dims, int max, const char *what)
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(seq, i);
-        Py_ssize_t value = PyIndex_Check(item) ? PyNumber_AsSsize_t(item, PyExc_OverflowError) : -1;
+        int overflow = 1;
+        char name[32];
 
-        if (value == -1 && (PyErr_Occurred() || !PyIndex_Check(item))) {
-            if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)) {
-                PyErr_Clear();
-                ext_raise(ext_errors.type, what, "item %zd is %.100s, not an integer", i, Py_TYPE(item)->tp_name);
-            }
+        if (PyLong_CheckExact(item)) dims[i] = PyLong_AsLongLongAndOverflow(item, &overflow);
+        if (VTRN_LIKELY(!overflow)) continue;
+        snprintf(name, sizeof name, "item %d", (int)i);
+        if (ext_integer(item, what, name, &dims[i]) < 0) {
             Py_DECREF(seq);
             return -1;
         }
-        dims[i] = value;
     }
     Py_DECREF(seq);
     return (int)n;
 }
 
+int ext_integer(PyObject *obj, const char *what, const char *name, int64_t *value_out)
+{
+    PyObject *number = PyNumber_Index(obj);
+    int overflow;
+
+    if (!number && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        return ext_raise(ext_errors.type, what, "%s is %.100s, not an integer", name, Py_TYPE(obj)->tp_name);
+    }
+    if (!number) return -1;
+    *value_out = PyLong_AsLongLongAndOverflow(number, &overflow);
+    Py_DECREF(number);
+    return overflow ? ext_raise(ext_errors.value, what, "%s does not fit in 64 bits", name) : 0;
+}
+
 int ext_dim_number(const struct nki_tensor *t, PyObject *obj, const char *what, int *dim_out)
 {
-    Py_ssize_t dim = PyNumber_AsSsize_t(obj, PyExc_OverflowError);
+    int64_t dim = 0;
 
-    if (dim == -1 && PyErr_Occurred()) return -1;
-    if (dim < -t->ndim || dim >= t->ndim) return view_error(t, what, "no dimension %zd", dim);
+    if (ext_integer(obj, what, "the dimension", &dim) < 0) return -1;
+    if (dim < -t->ndim || dim >= t->ndim) return view_error(t, what, "no dimension %lld", (long long)dim);
     *dim_out = (int)(dim < 0 ? dim + t->ndim : dim);
     return 0;
 }
@@ -223,16 +237,16 @@ static PyObject *view_broadcast(PyObject *self, PyObject *args, PyObject *kwargs
     const struct nki_tensor *t = (struct nki_tensor *)self;
     static char *names[] = { "dim", "size", NULL };
     struct nki_tensor *v;
-    PyObject *dim_obj;
-    Py_ssize_t size;
+    PyObject *dim_obj, *size_obj;
+    int64_t size;
     int dim = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "On:broadcast", names, &dim_obj, &size)) return NULL;
-    if (ext_dim_number(t, dim_obj, "broadcast", &dim) < 0) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:broadcast", names, &dim_obj, &size_obj)) return NULL;
+    if (ext_dim_number(t, dim_obj, "broadcast", &dim) < 0 || ext_integer(size_obj, "broadcast", "size", &size) < 0) return NULL;
     if (dim == 0 && first_is_fixed(t)) return EXT_NULL(view_error(t, "broadcast", "dimension 0 cannot be broadcast"));
     if (t->shape[dim] != 1)
         return EXT_NULL(view_error(t, "broadcast", "dimension %d has size %lld, not 1", dim, (long long)t->shape[dim]));
-    if (size < 1) return EXT_NULL(view_error(t, "broadcast", "size %zd; it must be at least 1", size));
+    if (size < 1) return EXT_NULL(view_error(t, "broadcast", "size %lld; it must be at least 1", (long long)size));
     v = ext_view_of(t);
     if (!v) return NULL;
     v->shape[dim] = size;
@@ -245,11 +259,13 @@ static PyObject *view_expand_dim(PyObject *self, PyObject *args, PyObject *kwarg
     const struct nki_tensor *t = (struct nki_tensor *)self;
     static char *names[] = { "dim", NULL };
     const int64_t one = 1;
-    Py_ssize_t dim;
+    PyObject *dim_obj;
+    int64_t dim;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "n:expand_dim", names, &dim)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:expand_dim", names, &dim_obj)) return NULL;
+    if (ext_integer(dim_obj, "expand_dim", "dim", &dim) < 0) return NULL;
     if (dim < 0) dim += t->ndim + 1;
-    if (dim < 0 || dim > t->ndim) return EXT_NULL(view_error(t, "expand_dim", "no place %zd", dim));
+    if (dim < 0 || dim > t->ndim) return EXT_NULL(view_error(t, "expand_dim", "no place %lld", (long long)dim));
     if (dim == 0 && first_is_fixed(t)) return EXT_NULL(view_error(t, "expand_dim", "nothing can stand before dimension 0"));
     return replace_dims(t, "expand_dim", (int)dim, (int)dim, &one, 1);
 }
@@ -275,21 +291,24 @@ static PyObject *view_slice(PyObject *self, PyObject *args, PyObject *kwargs)
     const struct nki_tensor *t = (struct nki_tensor *)self;
     static char *names[] = { "dim", "start", "end", "step", NULL };
     struct nki_tensor *v;
-    Py_ssize_t start, end, step = 1;
-    PyObject *dim_obj;
+    int64_t start, end, step = 1, stride;
+    PyObject *dim_obj, *start_obj, *end_obj, *step_obj = NULL;
     int dim = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Onn|n:slice", names, &dim_obj, &start, &end, &step)) return NULL;
-    if (ext_dim_number(t, dim_obj, "slice", &dim) < 0) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|O:slice", names, &dim_obj, &start_obj, &end_obj, &step_obj)) return NULL;
+    if (ext_dim_number(t, dim_obj, "slice", &dim) < 0 || ext_integer(start_obj, "slice", "start", &start) < 0 ||
+        ext_integer(end_obj, "slice", "end", &end) < 0 || (step_obj && ext_integer(step_obj, "slice", "step", &step) < 0))
+        return NULL;
     if (start < 0 || start >= end || end > t->shape[dim] || step < 1)
-        return EXT_NULL(view_error(t, "slice", "[%zd:%zd:%zd] of dimension %d: 0 <= start < end <= %lld and step >= 1", start, end,
-                                   step, dim, (long long)t->shape[dim]));
+        return EXT_NULL(view_error(t, "slice", "[%lld:%lld:%lld] of dimension %d: 0 <= start < end <= %lld and step >= 1",
+                                   (long long)start, (long long)end, (long long)step, dim, (long long)t->shape[dim]));
+    if (!vtrn_mul_i64(t->stride[dim], step, &stride)) stride = t->stride[dim]; /* one element is left: no step is taken */
     if (dim == 0 && ext_view_has_vector(t)) return EXT_NULL(view_error(t, "slice", "dimension 0 is indirect"));
     v = ext_view_of(t);
     if (!v) return NULL;
     v->offset += start * t->stride[dim];
-    v->shape[dim] = (end - start + step - 1) / step;
-    v->stride[dim] = t->stride[dim] * step;
+    v->shape[dim] = 1 + (end - start - 1) / step;
+    v->stride[dim] = stride;
     return (PyObject *)v;
 }
 
@@ -402,10 +421,10 @@ static int size_names(const struct nki_tensor *t, const struct names *src, PyObj
 
         while (first + n < src->count && src->group[first + n] == g) {
             PyObject *value = given && PyDict_Check(given) ? PyDict_GetItemWithError(given, src->name[first + n]) : NULL;
-            Py_ssize_t known = value ? PyNumber_AsSsize_t(value, PyExc_OverflowError) : -1;
 
-            if (PyErr_Occurred()) return -1;
-            size[first + n++] = known;
+            size[first + n] = -1;
+            if (PyErr_Occurred() || (value && ext_integer(value, "rearrange", "a size", &size[first + n]) < 0)) return -1;
+            n++;
         }
         if (infer_size(t, "rearrange", size + first, n, t->shape[g]) < 0) return -1;
         first += n;

@@ -193,6 +193,15 @@ int ext_raise(PyObject *type, const char *what, const char *fmt, ...)
     return -1;
 }
 
+const char *ext_utf8(PyObject *text)
+{
+    const char *utf8 = PyUnicode_AsUTF8(text);
+
+    if (utf8) return utf8;
+    PyErr_Clear();
+    return "?";
+}
+
 static PyObject *type_of_status(enum vtrn_status status)
 {
     switch (status) {

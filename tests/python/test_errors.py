@@ -30,6 +30,7 @@ class Tiles:
         self.reg = nisa.register_alloc(3)
 
 
+HUGE, ODD = 2**70, "\udcff"
 WRONG = {
     # arguments
     "missing argument": (lambda k: nisa.tensor_tensor(k.t, k.t, k.u), Type, "nisa.tensor_tensor: argument op is missing"),
@@ -289,6 +290,48 @@ WRONG = {
         Invalid,
         "the producer comes after the consumer",
     ),
+    # numbers that no 64 bits hold, and what looks like a number
+    "huge dimension": (lambda k: nl.ndarray((HUGE, 2), nl.float32), Value, "nl.ndarray: shape: item 0 does not fit in 64 bits"),
+    "huge address": (lambda k: nl.ndarray((2, 2), nl.float32, address=(0, -HUGE)), Value, "item 1 does not fit in 64 bits"),
+    "huge index": (lambda k: k.t[HUGE], Index, "index 9223372036854775807 is outside 0..127"),
+    "hugely negative index": (lambda k: k.t[-HUGE], Index, "is outside 0..127"),
+    "huge ds": (lambda k: k.t[nl.ds(HUGE, 1)], Index, "is outside 0..127"),
+    "huge size of ds": (lambda k: nl.ds(0, HUGE), Value, "nl.ds: size does not fit in 64 bits"),
+    "huge ap": (lambda k: k.h.ap([[1, HUGE]]), Value, "ap: item 1 does not fit in 64 bits"),
+    "huge ap offset": (lambda k: k.h.ap([[1, 4]], offset=HUGE), Value, "ap: offset does not fit in 64 bits"),
+    "ap offset beyond 64 bits": (lambda k: k.h[1:].ap([[1, 4]], offset=2**63 - 1), Value, "lies behind the tensor"),
+    "huge scalar index": (
+        lambda k: k.h.ap([[64, 2], [1, 4]], scalar_offset=2**60, indirect_dim=0),
+        Value,
+        "index 1152921504606846976 times 64 elements is more than any tensor",
+    ),
+    "huge select": (lambda k: k.h.select(0, HUGE), Value, "select: the index does not fit in 64 bits"),
+    "huge dimension number": (lambda k: k.h.select(HUGE, 0), Value, "select: the dimension does not fit in 64 bits"),
+    "huge broadcast": (lambda k: k.c.broadcast(1, HUGE), Value, "broadcast: size does not fit in 64 bits"),
+    "huge slice": (lambda k: k.h.slice(1, 0, HUGE), Value, "slice: end does not fit in 64 bits"),
+    "huge place": (lambda k: k.h.expand_dim(HUGE), Value, "expand_dim: dim does not fit in 64 bits"),
+    "huge integer operand": (lambda k: nisa.iota(k.i, [[1, 64]], offset=HUGE), Value, "nisa.iota: offset does not fit in 64 bits"),
+    "float without an integer": (
+        lambda k: nisa.iota(k.i, [[1, 64]], channel_multiplier=float("nan")),
+        Type,
+        "is float; an integer",
+    ),
+    "larger than any float": (lambda k: nisa.memset(k.t, 10**400), Value, "nisa.memset: value is an integer that is larger than"),
+    "huge register": (lambda k: nisa.register_alloc(HUGE), Value, "the number does not fit in 64 bits"),
+    "huge arithmetic": (lambda k: k.reg + HUGE, Value, "register arithmetic: the number does not fit in 64 bits"),
+    "huge loop": (lambda k: nl.fori_loop(0, HUGE, lambda i: None), Value, "nl.fori_loop: the number does not fit in 64 bits"),
+    "huge loop step": (lambda k: nl.fori_loop(0, 4, lambda i: None, step=HUGE), Value, "step does not fit in 64 bits"),
+    "array for a number": (lambda k: nisa.memset(k.t, np.zeros(3)), Type, "value is numpy.ndarray; a number is needed"),
+    "array for an index": (lambda k: k.t[np.array([1, 2])], Type, "index: numpy.ndarray is not an index"),
+    "slice of floats": (lambda k: k.t[1.5:3], Type, "dimension 0: the bounds of a slice are integers"),
+    "slice of step 0": (lambda k: k.t[::0], Index, "dimension 0: step 0"),
+    # text that is no UTF-8
+    "odd name": (lambda k: nl.ndarray((2, 2), nl.float32, name=ODD), Value, "characters that UTF-8 does not have"),
+    "odd name of an instruction": (lambda k: nisa.memset(k.t, 0.0, name=ODD), Value, "characters that UTF-8 does not have"),
+    "odd dtype": (lambda k: nl.ndarray((2, 2), ODD), Type, "nl.ndarray: dtype ?"),
+    "odd buffer": (lambda k: nl.ndarray((2, 2), nl.float32, buffer=ODD), Type, "nl.ndarray: buffer of type str"),
+    "odd argument": (lambda k: nisa.memset(k.t, 0.0, **{ODD: 1}), Type, "nisa.memset: no argument ?"),
+    "odd argument of ndarray": (lambda k: nl.ndarray((2, 2), nl.float32, **{ODD: 1}), Type, "nl.ndarray: no argument ?"),
 }
 WHERE = re.compile(r"^test_errors\.py:\d+ ")
 

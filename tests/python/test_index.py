@@ -112,7 +112,7 @@ def test_ds_and_numpy_integers_are_indices():
         ((1.5,), "float is not an index"),
         (("a",), "str is not an index"),
         ((True,), "bool is not an index"),
-        ((slice(0, "x"),), "slice indices must be integers"),
+        ((slice(0, "x"),), "the bounds of a slice are integers"),
     ],
 )
 def test_wrong_indices_say_what_is_wrong(index, words):
