@@ -86,6 +86,10 @@ _solution("chengli2003/asst4-trainium2", _ALL, pools=(1,), shapes=(SMALL,))
 _solution("akjadhav/asst4-trainium", (*_ALL, *_DIRECT), (), pools=(1,))
 _solution("waahm7/asst4-trainium", (*_ALL, *_DIRECT), (), pools=())
 _solution("tianyeeT/cs149-asst4-trainium2", _ALL, pools=())
+_solution("nriedman/asst4-trainium2", _ALL)
+_solution("a-argy/asst4-trainium2", _ALL, (), shapes=(SMALL,))  # its chunks of rows leave out what does not divide
+_solution("chenhzhu/asst4-trainium2", shapes=(SMALL,))  # likewise
+_solution("ichuniq/asst4-trainium", _ALL, ())
 
 _add(
     "EtashGuha/asst4-trainium2", "pooling_out_of_bounds", CONV, "the same with pooling: stores outside the pooled result",

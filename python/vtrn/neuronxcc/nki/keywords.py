@@ -7,7 +7,7 @@ import inspect
 from vtrn import _vtrn
 from vtrn.neuronxcc.nki.tile import fail
 
-IGNORED = ("dge_mode", "engine", "name")  # they choose what has no effect on the values, in any function
+IGNORED = ("dge_mode", "engine", "lazy_initialization", "name")  # they choose what has no effect on the values, in any function
 _RESULT = ("dst", "out", "output")  # as the new namespace names what a function of this one returns
 
 
