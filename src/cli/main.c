@@ -28,33 +28,39 @@ static const struct cli_command *find(const char *name)
     return NULL;
 }
 
+/* `vtrn help COMMAND` and `vtrn --help`. */
+static int help(int argc, char **argv)
+{
+    const struct cli_command *command = argc > 2 ? find(argv[2]) : NULL;
+
+    if (argc > 2 && !command) {
+        fprintf(stderr, "vtrn: no command \"%s\"; vtrn --help lists them\n", argv[2]);
+        return CLI_USAGE;
+    }
+    if (command) fputs(command->help, stdout);
+    else print_usage(stdout);
+    return CLI_OK;
+}
+
 int main(int argc, char **argv)
 {
-    const struct cli_command *command;
-    int code;
+    const struct cli_command *command = NULL;
+    int code = CLI_OK;
 
     if (argc < 2) {
         print_usage(stderr);
         return CLI_USAGE;
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("vtrn %s\n", vtrn_version());
-        return CLI_OK;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        command = argc > 2 ? find(argv[2]) : NULL;
-        if (command) fputs(command->help, stdout);
-        else print_usage(stdout);
-        return CLI_OK;
-    }
-    command = find(argv[1]);
-    if (!command) {
+    if (strcmp(argv[1], "--version") == 0) printf("vtrn %s\n", vtrn_version());
+    else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) code = help(argc, argv);
+    else if (!(command = find(argv[1]))) {
         fprintf(stderr, "vtrn: no command \"%s\"; vtrn --help lists them\n", argv[1]);
         return CLI_USAGE;
+    } else {
+        code = command->run(command, argc - 1, argv + 1);
     }
-    code = command->run(command, argc - 1, argv + 1);
     if (fflush(stdout) == EOF && code == CLI_OK) { /* a full disk behind a redirection */
-        fprintf(stderr, "vtrn %s: could not write to stdout\n", command->name);
+        fprintf(stderr, "vtrn%s%s: could not write to stdout\n", command ? " " : "", command ? command->name : "");
         code = CLI_HOST;
     }
     return code;

@@ -191,6 +191,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
 
     if (code >= 0) return code;
     if (count != 1) return cli_fail(command, CLI_USAGE, "name one program; see vtrn time --help");
+    if (lines < 0) return cli_fail(command, CLI_USAGE, "--lines %lld: a number of lines, or 0 for all", (long long)lines);
     status = cli_load(argv[0], &program, &err);
     if (status < 0) return cli_fail_status(command, status, &err);
     vtrn_timing_options_init(&timing_options);

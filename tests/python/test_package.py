@@ -198,3 +198,47 @@ def test_counters_of_the_last_run():
     vtrn.run(kernel, np.zeros((128, 64), np.float32))
     counters = vtrn.last_counters()
     assert counters["instructions"] == counters["dma_instructions"] == 1 and counters["hbm_read_bytes"] == 128 * 64 * 4
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["missing.py"], "missing.py: No such file or directory"),
+        ([""], ": No such file or directory"),
+        (["."], ".: Is a directory without a __main__.py"),
+        (["a\nb"], "a\nb: No such file or directory"),
+        (["-m", "no_such_module"], "there is no module no_such_module"),
+        (["-m", "no.such.module"], "there is no module no.such.module"),
+        (["-m", ".x"], "there is no module .x"),
+    ],
+)
+def test_scripts_that_are_not_there(words, message, tmp_path):
+    done = vtrn_module("run", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (4, "", f"vtrn run: {message}\n")
+
+
+@pytest.mark.parametrize("how", ["script", "module", "folder"])
+def test_errors_of_scripts_look_as_if_python_ran_them(how, tmp_path):
+    folder = tmp_path / "some"
+    folder.mkdir()
+    script = folder / "__main__.py"
+    script.write_text(
+        textwrap.dedent("""
+        import numpy as np, nki, nki.language as nl
+
+        @nki.jit
+        def kernel(x):
+            nl.ndarray((200, 2), nl.float32)
+
+        try:
+            kernel(np.zeros((1, 1), np.float32))
+        except Exception as error:
+            raise KeyError("mine") from error
+        """)
+    )
+    what = {"script": [str(script)], "module": ["-m", "some"], "folder": [str(folder)]}[how]
+    done = vtrn_module("run", "--target", "trn2", *what, cwd=tmp_path)
+    files = [line.split('"')[1] for line in done.stderr.splitlines() if line.startswith("  File ")]
+    assert done.returncode == 1 and len(files) == 3 and all(name.endswith("__main__.py") for name in files), done.stderr
+    assert "NkiValidationError: __main__.py:6 nl.ndarray: tensor (unnamed): partition dimension 200 > 128" in done.stderr
+    assert done.stderr.endswith("KeyError: 'mine'\n")

@@ -9,3 +9,5 @@
 "$VTRN" run "$DATA/copy.vt" --fill ones || echo $?
 "$VTRN" run "$DATA/copy.vt" "$DATA/copy.vt" --fill zeros || echo $?
 "$VTRN" chips trn1 trn2 || echo $?
+"$VTRN" time "$DATA/copy.vt" --lines -1 || echo $?
+"$VTRN" help frobnicate || echo $?
