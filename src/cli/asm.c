@@ -190,7 +190,7 @@ static int run_check(const struct cli_command *command, int argc, char **argv)
     if (status < 0) return cli_fail_status(command, status, &err);
     status = print_check(program, argv[0], json);
     vtrn_program_destroy(program);
-    return status < 0 ? cli_fail(command, cli_exit_of(status), "%s", vtrn_status_text(status)) : CLI_OK;
+    return cli_printed(command, status);
 }
 
 const struct cli_command cli_check = { "check", "verify a program and show what is in it", check_help, run_check };

@@ -73,7 +73,7 @@ static int list_chips(const struct cli_command *command, bool json)
     if (table) status = json ? vtrn_json_print(vtrn_table_json(table), stdout) : vtrn_table_print(table, stdout);
     if (status == VTRN_OK && !json) printf("\nvtrn chips NAME lists every number with its basis and source.\n");
     vtrn_table_destroy(table);
-    return status < 0 ? cli_fail(command, cli_exit_of(status), "%s", vtrn_status_text(status)) : CLI_OK;
+    return cli_printed(command, status);
 }
 
 static json_t *facts_json(const struct vtrn_target_info *info, int target)
@@ -156,7 +156,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     if (status < 0) return cli_fail_status(command, status, &err);
     vtrn_target_get(target, &info, sizeof info);
     status = json ? vtrn_json_print(facts_json(&info, target), stdout) : print_facts(&info, target);
-    return status < 0 ? cli_fail(command, cli_exit_of(status), "%s", vtrn_status_text(status)) : CLI_OK;
+    return cli_printed(command, status);
 }
 
 const struct cli_command cli_chips = { "chips", "what each chip is, every number with its source", help, run };

@@ -25,6 +25,8 @@ extern const struct cli_command cli_run, cli_asm, cli_disasm, cli_check, cli_chi
 int cli_fail(const struct cli_command *command, int code, const char *fmt, ...) VTRN_PRINTF(3, 4);
 /* The same from a status; the error's text is the message. */
 int cli_fail_status(const struct cli_command *command, enum vtrn_status status, const struct vtrn_error *err);
+/* The exit code after printing to stdout, with a message when that failed. */
+int cli_printed(const struct cli_command *command, enum vtrn_status status);
 int cli_exit_of(enum vtrn_status status);
 
 /* ---- options: --name VALUE, --name=VALUE, --flag; what is no option is a positional argument; -- ends options ---- */

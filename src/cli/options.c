@@ -41,6 +41,13 @@ int cli_fail_status(const struct cli_command *command, enum vtrn_status status, 
     return cli_fail(command, cli_exit_of(status), "%s", err->text[0] ? err->text : vtrn_status_text(status));
 }
 
+int cli_printed(const struct cli_command *command, enum vtrn_status status)
+{
+    const char *text = status == VTRN_IO ? "could not write to stdout" : vtrn_status_text(status);
+
+    return status < 0 ? cli_fail(command, cli_exit_of(status), "%s", text) : CLI_OK;
+}
+
 /* ---------------------------------------------------------------- options */
 static const struct cli_option *find_option(const struct cli_option *options, const char *arg, size_t length)
 {

@@ -206,7 +206,7 @@ static int run(const struct cli_command *command, int argc, char **argv)
     status = report(timing, argv[0], lines, json);
     vtrn_timing_destroy(timing);
     vtrn_program_destroy(program);
-    return status < 0 ? cli_fail(command, cli_exit_of(status), "%s", vtrn_status_text(status)) : CLI_OK;
+    return cli_printed(command, status);
 }
 
 const struct cli_command cli_time = { "time", "how long the chip would take, and why", help, run };
