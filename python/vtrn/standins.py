@@ -1,4 +1,4 @@
-"""Stand-in for ``torch_xla`` on machines that do not have it, so that scripts written for a Neuron device run as they are.
+"""Stand-ins for ``torch_xla`` and ``torch_neuronx`` where they are missing, so that scripts for a Neuron device run as they are.
 
 Tensors stay on the CPU: a kernel call runs on the virtual chip when it is made, so there is no graph to cut and nothing
 to synchronise. Installed by ``vtrn run`` only, and only when no real ``torch_xla`` can be imported.
@@ -17,6 +17,13 @@ def _device(*_args, **_kwargs):
 
 def _nothing(*_args, **_kwargs):
     return None
+
+
+def _nki_jit(function=None, **options):
+    """``torch_neuronx.nki_jit``: a kernel of the old namespace that writes to its arguments."""
+    from vtrn.neuronxcc import nki
+
+    return nki.jit(function, **options)
 
 
 _XLA_MODEL = {
@@ -38,22 +45,24 @@ _MODULES = {
         "global_ordinal": lambda: 0,
         "local_ordinal": lambda: 0,
     },
+    "torch_neuronx": {"nki_jit": _nki_jit},
 }
 
 
 class _StandIn(types.ModuleType):
     def __getattr__(self, name):
         raise AttributeError(
-            f"{self.__name__}.{name} is not in vtrn's stand-in for torch_xla, which only places tensors on the CPU; "
-            "install torch_xla to use it"
+            f"{self.__name__}.{name} is not in vtrn's stand-in for {self.__name__.partition('.')[0]}, which only places tensors on "
+            f"the CPU; install {self.__name__.partition('.')[0]} to use it"
         )
 
 
 def install() -> None:
-    """Puts the modules into ``sys.modules``; does nothing where the real package is there."""
-    if "torch_xla" in sys.modules or importlib.util.find_spec("torch_xla") is not None:
-        return
+    """Puts the modules into ``sys.modules`` where the real package is not there."""
+    there = {package for package in ("torch_xla", "torch_neuronx") if package in sys.modules or importlib.util.find_spec(package)}
     for name, attributes in _MODULES.items():
+        if name.partition(".")[0] in there:
+            continue
         module = _StandIn(name)
         module.__dict__.update(attributes)
         module.__path__ = []

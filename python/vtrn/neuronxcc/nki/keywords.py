@@ -8,6 +8,7 @@ from vtrn import _vtrn
 from vtrn.neuronxcc.nki.tile import fail
 
 IGNORED = ("dge_mode", "engine", "lazy_initialization", "name")  # they choose what has no effect on the values, in any function
+_EXEMPT = ("affine_range", "builtin_custom_op", "sequential_range", "static_range")  # loops take hints for a schedule
 _RESULT = ("dst", "out", "output")  # as the new namespace names what a function of this one returns
 
 
@@ -40,7 +41,7 @@ def _checked(what, function):
 def check_all(prefix, names):
     """Replaces the functions of a module that take any keyword argument by ones that do not."""
     for name, function in list(names.items()):
-        if not inspect.isfunction(function) or name.startswith("_") or name == "builtin_custom_op":
+        if not inspect.isfunction(function) or name.startswith("_") or name in _EXEMPT:
             continue
         if any(p.kind is p.VAR_KEYWORD for p in _parameters(function)):
             names[name] = _checked(f"{prefix}.{name}", function)
