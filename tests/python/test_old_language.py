@@ -9,6 +9,7 @@ import vtrn
 from vtrn.neuronxcc import nki
 from vtrn.neuronxcc.nki import isa as nisa
 from vtrn.neuronxcc.nki import language as nl
+from vtrn.neuronxcc.nki import typing as nt
 from vtrn.neuronxcc.nki.language import par_dim
 
 RNG = np.random.default_rng(5)
@@ -441,3 +442,16 @@ def test_a_tile_in_hbm_is_refused_with_its_line():
 
     with pytest.raises(vtrn.NkiTypeError, match="nl.add.*is in HBM; load it first"):
         kernel(A)
+
+
+@pytest.mark.parametrize("dtype", [nl.bfloat16, np.float32, "float16"])
+def test_benchmark_takes_shapes_for_arguments(dtype):
+    @nki.benchmark(warmup=1, iters=2)
+    def kernel(x: nt.tensor[4, 4], y: nt.mutable_tensor):
+        out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.add(nl.load(x), nl.load(y)))
+        return out
+
+    result = kernel(nt.tensor[[128, 64], dtype], y=nt.tensor[(128, 64), dtype])
+    assert result.shape == (128, 64) and not np.asarray(result, np.float32).any()
+    assert kernel.benchmark_result.nc_latency.get_latency_percentile(50) > 0

@@ -7,6 +7,7 @@ import inspect
 from vtrn import _vtrn
 from vtrn.neuronxcc.nki.launch import grid_of, launch, record
 from vtrn.neuronxcc.nki.tile import fail
+from vtrn.neuronxcc.nki.typing import arrays_of
 
 DEFAULT_TARGET = "trn2"  # the newest chip that NKI 0.1 knows; used when nothing else names one
 
@@ -53,6 +54,7 @@ class Kernel:
     def __call__(self, *args, **kwargs):
         if _vtrn.is_tracing():
             return self.function(*args, **kwargs)
+        args, kwargs = arrays_of(args, kwargs)
         result = launch(self.function, args, kwargs, self.grid, self.hint)
         if self.keeps_result:
             self.benchmark_result = BenchmarkResult(lambda: record(self.function, args, kwargs, self.grid, self.hint))
