@@ -272,6 +272,17 @@ def test_products_accumulate_in_psum(start, form):
     close(kernel(x, y), np.einsum("kpm,kpn->mn", x, y) + (3 if start == "filled" else 0), 1e-4)
 
 
+@pytest.mark.parametrize("left, right", [("float32", "bfloat16"), ("bfloat16", "float32"), ("float16", "bfloat16")])
+def test_products_of_different_dtypes(left, right):
+    x, y = RNG.standard_normal((64, 32)).astype(np.float32), RNG.standard_normal((64, 48)).astype(np.float32)
+
+    def body(x, y):
+        return nl.copy(nl.matmul(nl.copy(x, dtype=left), nl.copy(y, dtype=right), transpose_x=True))
+
+    x, y = (nl.static_cast(a, dtype).astype(np.float32) for a, dtype in ((x, left), (y, right)))
+    close(on_tiles(body, x, y), x.T @ y, 1e-5)
+
+
 @pytest.mark.parametrize("make", [nl.zeros, nl.ndarray])
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_products_with_names_accumulate_and_keep_their_values(make, blocks):
@@ -455,3 +466,23 @@ def test_benchmark_takes_shapes_for_arguments(dtype):
     result = kernel(nt.tensor[[128, 64], dtype], y=nt.tensor[(128, 64), dtype])
     assert result.shape == (128, 64) and not np.asarray(result, np.float32).any()
     assert kernel.benchmark_result.nc_latency.get_latency_percentile(50) > 0
+
+
+def test_modulo_allocation_of_tiles_with_and_without_blocks():
+    ncc = nki.compiler
+
+    def body(x):
+        one = nl.ndarray((128, 48), dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=4096, num_free_tiles=(2,)))
+        many = nl.ndarray((4, par_dim(128), 48), dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=8192, num_free_tiles=(2,)))
+        one[...] = nl.copy(x)
+        for i in range(4):
+            many[i] = nl.add(one, float(i))
+        return nl.copy(many[0]), nl.copy(many[1])  # 2 and 3 are where 0 and 1 were
+
+    first, second = on_tiles(body, A)
+    close(first, A + 2)
+    close(second, A + 3)
+    with pytest.raises(vtrn.NkiValueError, match=r"mod_alloc: 2 numbers of tiles \(2, 2\) for 1 block dimensions"):
+        on_tiles(
+            lambda x: nl.ndarray((4, par_dim(128), 48), x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=0, num_free_tiles=(2, 2))), A
+        )

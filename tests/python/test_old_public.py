@@ -159,6 +159,45 @@ def test_examples(script, shared):
     assert SCRIPTS[script] in done.stdout and "do not match" not in done.stdout and "differ" not in done.stdout
 
 
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6, 7, 8, "8a", 9, 10, 11])
+def test_steps_of_the_attention_tutorial(version, shared, tmp_path):
+    """Its script runs the first step; each is called here as the script does it: with and without a benchmark."""
+    folder = unpack(SAMPLES, shared) / "src/nki_samples/tutorials/attention_fwd_performance"
+    for mode in ("accuracy", "benchmark") if version != 10 else ("accuracy",):  # expected to fail there
+        call = f"import test_attention as t\nt.test_attn_tutorial('{mode}', t.attn_fwd_v{version})\n"
+        (tmp_path / "step.py").write_text(call, encoding="utf-8")
+        done = vtrn_run(tmp_path, "step.py", more=(folder,))
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert mode == "accuracy" or re.search(rf"attn_fwd_v{version} : [\d.]+ usec", done.stdout)
+
+
+TUTORIALS = {
+    "average_pool2d/average_pool2d_nki_kernels.py": "NKI and NumPy match",
+    "average_pool2d/average_pool2d_torch.py": "NKI and Torch match",
+    "fused_mamba/mamba_nki_kernels.py": "mamba v3 matches? True",
+    "fused_mamba/mamba_torch.py": "NKI and Torch match",
+    "softmax/softmax_torch.py": "",
+    "tensor_addition/spmd_multiple_nc_tensor_addition_nki_kernels.py": "NKI and NumPy match",
+    "tensor_addition/spmd_multiple_nc_tensor_addition_torch.py": "NKI and Torch match",
+    "tensor_addition/spmd_tensor_addition_nki_kernels.py": "NKI and NumPy match",
+    "tensor_addition/spmd_tensor_addition_torch.py": "NKI and Torch match",
+    "tensor_addition/tensor_addition_nki_kernels.py": "NKI and NumPy match",
+    "tensor_addition/tensor_addition_torch.py": "NKI and Torch match",
+    "transpose2d/transpose2d_nki_kernels.py": "NKI and NumPy match",
+    "transpose2d/transpose2d_torch.py": "NKI and PyTorch match",
+}
+
+
+@pytest.mark.parametrize("script", TUTORIALS)
+def test_tutorials_of_the_samples(script, shared):
+    if "torch" in script and not importlib.util.find_spec("torch"):
+        pytest.skip("needs PyTorch")
+    file = unpack(SAMPLES, shared) / "src/nki_samples/tutorials" / script
+    done = vtrn_run(file.parent, file.name)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert TUTORIALS[script] in done.stdout and "do not match" not in done.stdout and "differ" not in done.stdout
+
+
 @pytest.mark.parametrize("script", CONTRIBUTED)
 def test_contributed_samples(script, shared):
     done = vtrn_run(unpack(SAMPLES, shared) / "contributed", script)

@@ -404,6 +404,8 @@ def _product_boxes(mask, stationary, moving, shape):
 def matmul(x, y, *, transpose_x=False, mask=None, **_options):
     """``x @ y`` (``x.T @ y`` with transpose_x), fp32 in PSUM."""
     x, y = tile("nl.matmul", x), tile("nl.matmul", y)
+    if x.data.dtype != y.data.dtype and "float32" in (x.data.dtype, y.data.dtype):  # the engine takes fp32 in pairs only
+        x, y = (t if t.data.dtype == "float32" else copy(t, "float32") for t in (x, y))
     return product(x if transpose_x else in_sbuf(turned(x)), y, mask)
 
 

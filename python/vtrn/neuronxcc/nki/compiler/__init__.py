@@ -8,7 +8,7 @@ import math
 from vtrn import _vtrn
 from vtrn.neuronxcc.nki.blocks import Blocks
 from vtrn.neuronxcc.nki.launch import call_site, instance
-from vtrn.neuronxcc.nki.tile import Tensor
+from vtrn.neuronxcc.nki.tile import Tensor, fail
 from vtrn.nki.language import tiles
 from vtrn.nki.language.loops import no_reorder
 
@@ -56,6 +56,10 @@ def _modulo(base, sizes, scale):
 
     def of(index):
         limits = tuple(sizes) or (1,) * len(index)
+        if not index:  # no blocks: there is one tile, however many may stand behind it
+            return base
+        if len(limits) != len(index):
+            fail("mod_alloc", f"{len(limits)} numbers of tiles {limits} for {len(index)} block dimensions")
         number = 0
         for i, n in zip(index, limits, strict=True):
             number = number * n + i % n
