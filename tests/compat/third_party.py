@@ -75,12 +75,16 @@ def run_case(made, folder, timeout=900):
     return "equal", "", seconds
 
 
-def print_table(rows, markdown):
+def print_table(rows, markdown, folder):
     if markdown:
-        print("| repository | file | kernels | reference | target | result |\n|---|---|---|---|---|---|")
+        commits = {made.repository: commit_of(folder, made.repository) for made, *_ in rows}
+        print(
+            "| source | kernels | reference | command `third_party.py FOLDER --only` | target | result |\n|---|---|---|---|---|---|"
+        )
         for made, status, _note, _seconds in rows:
+            source = f"{made.repository}@{commits[made.repository]}:`{made.path}`"
             what = f"{doc_line(made.run)} ({made.kernels})" if made.kernels > 1 else doc_line(made.run)
-            print(f"| {made.repository} | `{made.path}` | {what} | {made.reference} | {made.target} | {status} |")
+            print(f"| {source} | {what} | {made.reference} | `{made.identity}` | {made.target} | {status} |")
         return
     for made, status, note, seconds in rows:
         print(f"{status:8} {made.identity:75} {made.target:5} {made.kernels:3} {seconds:6.1f} s  {note[:150]}")
@@ -106,10 +110,10 @@ def main():
             print(f"absent   {made.identity}: {', '.join(lack)}", file=sys.stderr)
             continue
         rows.append((made, *run_case(made, options.folder)))
-        print_table(rows[-1:], False) if not options.markdown else None
+        print_table(rows[-1:], False, options.folder) if not options.markdown else None
         sys.stdout.flush()
     if options.markdown:
-        print_table(rows, True)
+        print_table(rows, True, options.folder)
     count = {status: [row for row in rows if row[1] == status] for status in ("equal", "refused", "failed")}
     for repository in sorted({row[0].repository for row in rows}):
         print(f"{repository} {commit_of(options.folder, repository)}")
