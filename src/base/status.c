@@ -25,6 +25,13 @@ const char *vtrn_status_text(enum vtrn_status status)
     return "a status that this version does not know";
 }
 
+/* Names in programs may hold anything; a message is one line that a terminal can print. */
+static void make_one_line(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
+}
+
 enum vtrn_status vtrn_fail(struct vtrn_error *err, enum vtrn_status status, const char *fmt, ...)
 {
     va_list args;
@@ -34,6 +41,7 @@ enum vtrn_status vtrn_fail(struct vtrn_error *err, enum vtrn_status status, cons
     va_start(args, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, args); /* a longer message is cut: it names the rule first */
     va_end(args);
+    make_one_line(err->text);
     return status;
 }
 
@@ -47,6 +55,7 @@ void vtrn_error_prefix(struct vtrn_error *err, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(prefix, sizeof prefix - 2, fmt, args);
     va_end(args);
+    make_one_line(prefix);
     length = strlen(prefix);
     memcpy(prefix + length, ": ", 2);
     length += 2;

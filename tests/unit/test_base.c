@@ -49,6 +49,16 @@ static void errors_are_written_once_and_prefixed(void **state)
     assert_memory_equal(err.text, "here: aaa", 9);
 }
 
+static void errors_are_one_line_whatever_a_program_calls_its_parts(void **state)
+{
+    struct vtrn_error err = { 0 };
+
+    (void)state;
+    vtrn_fail(&err, VTRN_INVALID, "tensor %s", "a\nb\t\x1b[31m\x7f \xc3\xa9");
+    vtrn_error_prefix(&err, "file %s", "c\rd");
+    assert_string_equal(err.text, "file c?d: tensor a?b??[31m? \xc3\xa9");
+}
+
 static void checked_arithmetic_stops_at_the_edges(void **state)
 {
     const int64_t min = INT64_MIN, max = INT64_MAX;
@@ -235,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statuses_have_names),
         cmocka_unit_test(errors_are_written_once_and_prefixed),
+        cmocka_unit_test(errors_are_one_line_whatever_a_program_calls_its_parts),
         cmocka_unit_test(checked_arithmetic_stops_at_the_edges),
         cmocka_unit_test(buffers_grow_and_print),
         cmocka_unit_test(arenas_give_aligned_zeroed_memory),
