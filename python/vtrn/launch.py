@@ -198,11 +198,8 @@ def _outputs(value, prefix="out"):
     return []
 
 
-def trace(kernel, *args, target=None, seed=None, **kwargs) -> Program:
-    """Records a kernel as a program without running it, unless its Python looks at values.
-
-    The arrays only give shapes and dtypes, and values where the kernel's Python looks at them.
-    """
+def record(kernel, args, kwargs, target=None, seed=None):
+    """The kernel as a program, and the arrays of the call in the order of the program's inputs."""
     old = is_old(kernel)
     kernel = kernel if old else _kernel_of(kernel)
     lnc = None if old else kernel.lnc
@@ -211,14 +208,22 @@ def trace(kernel, *args, target=None, seed=None, **kwargs) -> Program:
         if old:
             from vtrn.neuronxcc.nki.launch import _call as old_call
 
-            _, call = old_call(session, kernel.function, args, kwargs, kernel.grid)
+            arguments, call = old_call(session, kernel.function, args, kwargs, kernel.grid)
         else:
-            _, call = _call(session, kernel.function, args, kwargs)
+            arguments, call = _call(session, kernel.function, args, kwargs)
         value = _trace_cores(session, lnc or 1, call)
         session.finish()
-        return Program(session.program(_outputs(value)))
+        return Program(session.program(_outputs(value))), [bound.given for bound in arguments.bound.values()]
     finally:
         session.close()
+
+
+def trace(kernel, *args, target=None, seed=None, **kwargs) -> Program:
+    """Records a kernel as a program without running it, unless its Python looks at values.
+
+    The arrays only give shapes and dtypes, and values where the kernel's Python looks at them.
+    """
+    return record(kernel, args, kwargs, target, seed)[0]
 
 
 __all__ = ["Settings", "last_counters", "launch", "run", "trace"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vtrn.launch import is_old, run, trace
+from vtrn.launch import is_old, record, run
 
 # struct vtrn_step of src/time/time.h
 _STEP = np.dtype(
@@ -51,9 +51,9 @@ def profile(kernel, target=None, level=None, static_dma=False):
     """``vtrn.profile(kernel)(a, b)`` records the kernel, runs it, times it, and returns a :class:`Profile`."""
 
     def profiled(*args, **kwargs):
-        program = trace(kernel, *args, target=target, **kwargs)
-        if program.replayable and not kwargs:
-            result = program.run(*_arrays(args))
+        program, arrays = record(kernel, args, kwargs, target)
+        if program.replayable:
+            result = program.run(*arrays)
         else:
             result = kernel(*args, **kwargs) if is_old(kernel) else run(kernel, *args, target=target, **kwargs)
         timed = program.time(level=level, static_dma=static_dma)
@@ -61,17 +61,6 @@ def profile(kernel, target=None, level=None, static_dma=False):
         return timed
 
     return profiled
-
-
-def _arrays(args):
-    """Those of the arguments that became inputs, each once, in order."""
-    from vtrn import arrays
-
-    seen = {}
-    for arg in args:
-        if arrays.is_array(arg):
-            seen.setdefault(id(arg), arg)
-    return list(seen.values())
 
 
 __all__ = ["Profile", "profile"]

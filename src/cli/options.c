@@ -1,5 +1,6 @@
 /* Command lines and messages of all commands. Own code instead of getopt: it keeps no globals, and options may stand on
  * either side of the positional arguments. */
+#include <ctype.h>
 #include <errno.h>
 
 #include "cli/cli.h"
@@ -26,13 +27,15 @@ int cli_exit_of(enum vtrn_status status)
 int cli_fail(const struct cli_command *command, int code, const char *fmt, ...)
 {
     va_list args;
+    char text[4096];
 
     fflush(stdout);
-    fprintf(stderr, "vtrn %s: ", command->name);
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    fputc('\n', stderr);
+    for (char *at = text; *at; at++)
+        if (iscntrl((unsigned char)*at)) *at = '?'; /* names of a program may hold anything: a message is one line */
+    fprintf(stderr, "vtrn %s: %s\n", command->name, text);
     return code;
 }
 

@@ -1,5 +1,6 @@
 /* Tables as text and as JSON. Cells are kept as values and formatted when written; column widths follow from the cells.
  * Stands at the end of the picture: commands fill tables, nothing reads them back. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -148,8 +149,9 @@ static void print_padded(FILE *out, const char *text, int width, bool right, boo
 {
     int gap = width - width_of(text);
 
-    if (right) fprintf(out, "%*s%s", gap, "", text);
-    else fprintf(out, "%s%*s", text, last ? 0 : gap, "");
+    if (right) fprintf(out, "%*s", gap, "");
+    for (; *text; text++) fputc(iscntrl((unsigned char)*text) ? '?' : *text, out); /* names of a program may hold anything */
+    if (!right && !last) fprintf(out, "%*s", gap, "");
     fputs(last ? "\n" : "  ", out);
 }
 

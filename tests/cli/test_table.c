@@ -43,6 +43,23 @@ static void text(void **state)
     vtrn_table_destroy(table);
 }
 
+/* Names come from files of others: what would steer a terminal is shown as a question mark. */
+static void control_characters(void **state)
+{
+    struct vtrn_table *table = vtrn_table_create(columns, 1);
+    char *out = NULL;
+    size_t size;
+    FILE *file = open_memstream(&out, &size);
+
+    (void)state;
+    vtrn_table_row(table, "a\nb\x1b[31m\x7f");
+    assert_int_equal(vtrn_table_print(table, file), VTRN_OK);
+    fclose(file);
+    assert_string_equal(out, "name\na?b?[31m?\n");
+    free(out);
+    vtrn_table_destroy(table);
+}
+
 static void json(void **state)
 {
     struct vtrn_table *table = example();
@@ -107,7 +124,7 @@ static void numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(text), cmocka_unit_test(json), cmocka_unit_test(bytes_that_are_no_text),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(text), cmocka_unit_test(control_characters), cmocka_unit_test(json), cmocka_unit_test(bytes_that_are_no_text),
                                         cmocka_unit_test(numbers) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

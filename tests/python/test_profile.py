@@ -125,3 +125,22 @@ def test_kernels_of_the_old_namespace():
     x = random_array(3, 128, 256)
     profile = vtrn.profile(double, target="trn1")(x)
     assert profile.target == "trn1" and np.array_equal(profile.result, 2 * x) and profile.span_ps > 0
+
+
+@pytest.mark.parametrize("form", ["list", "dict", "keyword", "among others", "the same twice"])
+def test_arrays_are_profiled_wherever_the_call_has_them(form):
+    def total(*tiles):
+        t = load(tiles[0])
+        nisa.tensor_tensor(t, t, load(tiles[1]), nl.add)
+        return save(t)
+
+    a, b = A[:128], B[:128, :128]
+    kernel, args, named = {
+        "list": (lambda pair: total(*pair), ([a, b],), {}),
+        "dict": (lambda d: total(d["b"], d["a"]), ({"a": a, "b": b},), {}),
+        "keyword": (lambda x, *, y: total(x, y), (a,), {"y": b}),
+        "among others": (lambda n, pair, flag: total(*pair), (3, (a, b), None), {}),
+        "the same twice": (lambda x, y: total(x, y), (a, a), {}),
+    }[form]
+    want = a + (a if form == "the same twice" else b)
+    assert (vtrn.profile(kernel, target="trn2")(*args, **named).result == want).all()
