@@ -4,6 +4,7 @@ Tensors stay on the CPU: a kernel call runs on the virtual chip when it is made,
 to synchronise. Installed by ``vtrn run`` only, and only when no real ``torch_xla`` can be imported.
 """
 
+import importlib.machinery
 import importlib.util
 import sys
 import types
@@ -66,6 +67,7 @@ def install() -> None:
         module = _StandIn(name)
         module.__dict__.update(attributes)
         module.__path__ = []
+        module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)  # programs ask find_spec for the package
         sys.modules[name] = module
         parent, _, child = name.rpartition(".")
         if parent:

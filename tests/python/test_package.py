@@ -242,3 +242,24 @@ def test_errors_of_scripts_look_as_if_python_ran_them(how, tmp_path):
     assert done.returncode == 1 and len(files) == 3 and all(name.endswith("__main__.py") for name in files), done.stderr
     assert "NkiValidationError: __main__.py:6 nl.ndarray: tensor (unnamed): partition dimension 200 > 128" in done.stderr
     assert done.stderr.endswith("KeyError: 'mine'\n")
+
+
+def test_stand_ins_are_found_as_packages_and_are_installed_once():
+    code = """
+import importlib.util, sys
+from vtrn import standins
+standins.install()
+first = {name: module for name, module in sys.modules.items() if name.startswith(("torch_xla", "torch_neuronx"))}
+standins.install()
+assert first and all(sys.modules[name] is module and importlib.util.find_spec(name) for name, module in first.items())
+import torch_neuronx
+torch_neuronx.nki_jit(lambda x: x)
+try:
+    torch_neuronx.trace
+except AttributeError as error:
+    assert "stand-in for torch_neuronx" in str(error)
+else:
+    raise AssertionError("no error")
+"""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
